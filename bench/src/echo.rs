@@ -1,5 +1,5 @@
-//! An MCP server whose own cost is small, so that whatever stands in front of
-//! it is what is measured. Over the network it serves all transports at once.
+//! An MCP server with a very low cost of its own, so that a run measures the gateway in front of
+//! it. Over the network it serves all transports at once.
 
 mod parts;
 mod server;
@@ -32,31 +32,31 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// Serve the tools `echo`, `blob` and, with --results, `result`
 ///
-/// With --listen: Streamable HTTP at /mcp, HTTP+SSE at /sse, WebSocket at /ws,
-/// plain JSON-RPC at /rpc.
+/// With --listen: Streamable HTTP at /mcp, HTTP+SSE at /sse, WebSocket at /ws, plain JSON-RPC at
+/// /rpc.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Serve the network
+    /// Listen on this network address
     #[arg(long, required_unless_present = "stdio", conflicts_with = "stdio")]
     listen: Option<SocketAddr>,
-    /// Serve stdin and stdout, one message a line
+    /// Serve stdin and stdout, one message per line
     #[arg(long)]
     stdio: bool,
-    /// Offer this many tools besides, which do nothing
+    /// Offer this many additional tools, which do nothing
     #[arg(long, default_value_t = 0)]
     tools: usize,
-    /// A folder of results of tools, as NAME.json; `result` returns them by name
+    /// Folder of tool results, as NAME.json; `result` returns them by name
     #[arg(long)]
     results: Option<PathBuf>,
 }
 
-/// Where clients come from.
+/// The transport to serve.
 pub(crate) enum Way {
     Stdio(Offer),
     Listen(SocketAddr, Offer),
 }
 
-/// What there is besides `echo` and `blob`.
+/// The tools offered besides `echo` and `blob`.
 pub(crate) struct Offer {
     tools: usize,
     results: Option<PathBuf>,
@@ -99,7 +99,7 @@ async fn connection(site: Rc<Site>, socket: TcpStream) {
         let answer = respond(&site, request).await;
         Ok::<_, Infallible>(answer.unwrap_or_else(|_| status(StatusCode::BAD_REQUEST)))
     });
-    // A client that goes away is no concern of ours.
+    // A client that disconnects is not an error.
     let _ = Builder::new()
         .serve_connection(TokioIo::new(socket), service)
         .with_upgrades()
@@ -132,7 +132,7 @@ async fn respond(site: &Site, request: Request<Incoming>) -> Result<Answer, Faul
 }
 
 async fn streamable(server: &Server, request: Request<Incoming>) -> Result<Answer, Fault> {
-    // Without one is who has yet to open a session, or needs none.
+    // Clients send no session id before `initialize`, or if they need no session.
     if let Some(session) = request.headers().get(SESSION)
         && !server.has_session(session.as_bytes())
     {
@@ -166,7 +166,7 @@ async fn posted(site: &Site, request: Request<Incoming>) -> Result<Answer, Fault
     };
     let message = request.into_body().collect().await?.to_bytes();
     if let Some(text) = site.server.hear(&message).text() {
-        // Whoever has closed the stream does not want the answer.
+        // Fails if the client has closed the stream and no longer needs the answer.
         let _ = stream.send(text);
     }
     Ok(status(StatusCode::ACCEPTED))

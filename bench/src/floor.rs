@@ -1,5 +1,5 @@
-//! The least that can stand between a client and a server. No gateway can be
-//! cheaper than this, so that it shows how much of a gateway's cost is its own.
+//! A minimal proxy between a client and a server. No gateway can be cheaper, so the comparison
+//! shows how much of a gateway's cost is its own.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -20,11 +20,10 @@ use tokio::net::TcpStream;
 use crate::Fault;
 use crate::listen::{dial, serve};
 
-/// As much as a read of the gateway may take: an answer of 100 kB is to cost
-/// few system calls here too.
+/// As large as a read of the gateway, so that an answer of 100 kB costs few system calls here too.
 const BUFFER: usize = 64 * 1024;
 
-/// Stand between a client and a server, reading nothing
+/// Forward between a client and a server without parsing messages
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[arg(long)]
@@ -37,9 +36,9 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Manner {
-    /// A reverse proxy: requests one by one, over a pool of connections
+    /// A reverse proxy: one request at a time, over a pool of connections
     Http,
-    /// A connection for each connection, and bytes copied; for SSE and WebSocket
+    /// One upstream connection per client connection, copying bytes; for SSE and WebSocket
     Copy,
 }
 
@@ -58,7 +57,7 @@ pub(crate) async fn run(args: Args) -> Result<(), Fault> {
 }
 
 async fn copy(upstream: SocketAddr, mut near: TcpStream) {
-    // A peer that goes away ends the other one's connection, and nothing more.
+    // When one peer disconnects, only the other one's connection ends.
     if let Ok(mut far) = dial(upstream).await {
         let _ = copy_bidirectional_with_sizes(&mut near, &mut far, BUFFER, BUFFER).await;
     }
@@ -82,7 +81,7 @@ async fn proxy(pool: Rc<Pool>, socket: TcpStream) {
 
 struct Pool {
     upstream: SocketAddr,
-    /// Connections whose last answer may still be on its way.
+    /// Connections for reuse, whose last response may still be in transit.
     idle: RefCell<Vec<SendRequest<Incoming>>>,
 }
 

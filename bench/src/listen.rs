@@ -1,4 +1,4 @@
-//! Listening, and saying where: `bench/run` gives port 0 and reads the line.
+//! A listener that prints its address: `bench/run` passes port 0 and reads the line.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::Fault;
 
-/// Takes connections for ever, each into a task of its own.
+/// Accepts connections forever, each in its own task.
 pub(crate) async fn serve<F>(
     address: SocketAddr,
     mut serve_one: impl FnMut(TcpStream) -> F,

@@ -1,5 +1,5 @@
-//! A closed-loop client: every session has one call on its way, and makes the
-//! next when the answer has come and is right. Prints one line of JSON.
+//! A closed-loop client: every session has one call in flight, and sends the next one when a
+//! correct answer has arrived. Prints one line of JSON.
 
 mod channel;
 mod events;
@@ -21,12 +21,12 @@ use self::session::{Expected, Session};
 use self::usage::Usage;
 use crate::Fault;
 
-/// How long a server may take until it lists the tool.
+/// The time limit for a server to list the tool.
 const START: Duration = Duration::from_secs(15);
-/// How long an answer may be late when the time is over.
+/// The time limit for outstanding answers at the end.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Call one tool over and over, and measure
+/// Call a tool repeatedly and measure
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[arg(long, value_enum)]
@@ -37,21 +37,21 @@ pub(crate) struct Args {
     sessions: usize,
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
-    /// Seconds of load before measuring begins
+    /// Seconds of load before the measurement starts
     #[arg(long, default_value_t = 0.4)]
     warmup: f64,
-    /// What the tool's name ends in, since a gateway writes more before it
+    /// The end of the tool's name, because a gateway adds a prefix
     #[arg(long)]
     tool: String,
-    /// Its arguments, as JSON
+    /// Tool arguments as JSON
     #[arg(long, default_value = "{}")]
     args: String,
-    /// Read the list of tools over and over instead of calling the tool
+    /// Request the tool list repeatedly instead of calling the tool
     #[arg(long)]
     list: bool,
     #[command(flatten)]
     expected: Expected,
-    /// Measure this process with its descendants, too
+    /// Also measure this process and its descendants
     #[arg(long)]
     pid: Option<u32>,
 }
@@ -87,12 +87,12 @@ pub(crate) async fn run(args: Args) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What every session does.
+/// The work of every session.
 struct Plan {
     transport: Transport,
     url: Uri,
     method: &'static str,
-    /// Of the method, as JSON.
+    /// The params of the method, as JSON.
     params: String,
     expected: Expected,
     opened: Cell<u64>,
@@ -105,7 +105,8 @@ impl Plan {
         Session::open(self.transport, &self.url, number).await
     }
 
-    /// The whole name. A gateway may listen before its servers are there.
+    /// Waits for a tool whose name ends in `suffix` and returns the full name. A gateway may listen
+    /// before its servers are ready.
     async fn find_tool(&self, suffix: &str) -> Result<String, Fault> {
         let mut session = self.open().await?;
         loop {
@@ -131,10 +132,10 @@ enum Phase {
     Over,
 }
 
-/// What the sessions of a run have in common.
+/// The state shared by the sessions of a run.
 struct Tally {
     phase: Cell<Phase>,
-    /// Of the calls that were answered while measuring.
+    /// Latencies of the calls answered during the measurement.
     latencies: RefCell<Vec<Duration>>,
     errors: Cell<u64>,
     first_error: RefCell<Option<String>>,
@@ -160,8 +161,8 @@ async fn measure(args: &Args, plan: &Rc<Plan>, sessions: Vec<Session>) -> Value 
         running.spawn_local(drive(plan.clone(), tally.clone(), session));
     }
     sleep(Duration::from_secs_f64(args.warmup)).await;
-    // While this one thread looks at processes no call is answered, so that
-    // time, calls and usage begin and end together.
+    // Reading /proc blocks the only thread, so no call is answered meanwhile. Time, calls and usage
+    // therefore cover the same period.
     let before = args.pid.and_then(Usage::of);
     let since = Instant::now();
     tally.phase.set(Phase::Measure);
@@ -179,7 +180,7 @@ async fn measure(args: &Args, plan: &Rc<Plan>, sessions: Vec<Session>) -> Value 
     report(args, &tally, elapsed, before.zip(after))
 }
 
-/// One session, until the time is over.
+/// Runs one session until the measurement is over.
 async fn drive(plan: Rc<Plan>, tally: Rc<Tally>, mut session: Session) {
     while tally.phase.get() != Phase::Over {
         let since = Instant::now();
@@ -193,7 +194,7 @@ async fn drive(plan: Rc<Plan>, tally: Rc<Tally>, mut session: Session) {
             Ok(()) => {}
             Err(error) => {
                 tally.fail(error);
-                // What else comes on the old one may be anything.
+                // Later messages on the old session are unpredictable.
                 session = match plan.open().await {
                     Ok(session) => session,
                     Err(error) => return tally.fail(error),
@@ -242,7 +243,8 @@ fn micros(duration: Duration) -> f64 {
     round(duration.as_secs_f64() * 1e6)
 }
 
-/// More digits than these would pretend to a precision that is not there.
+/// Rounds to two decimals, because more digits would suggest a precision that the measurement does
+/// not have.
 fn round(number: f64) -> f64 {
     (number * 100.0).round() / 100.0
 }

@@ -1,8 +1,7 @@
-//! The programs of the benchmark: what the gateway calls (`echo`), what calls
-//! it (`load`), the least that can stand in its place (`floor`), and what counts
-//! `tokens`.
+//! The programs of the benchmark: the server behind the gateway (`echo`), the client in front of it
+//! (`load`), a minimal proxy to compare with (`floor`), and a token counter (`tokens`).
 //!
-//! `bench/run` and its neighbours put them together. Each runs on one thread.
+//! `bench/run` and the scripts next to it combine them. Each program runs on one thread.
 
 mod echo;
 mod floor;
@@ -17,7 +16,7 @@ use clap::Parser;
 use tokio::runtime::Builder;
 use tokio::task::LocalSet;
 
-/// Nobody branches on what went wrong here: it is counted, and shown.
+/// An opaque error. Errors are only counted and shown, never matched.
 type Fault = Box<dyn Error>;
 
 #[derive(Parser)]

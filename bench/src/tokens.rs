@@ -1,10 +1,10 @@
-//! Exact counts of tokens, by the vocabulary of today's OpenAI models.
+//! Exact token counts with the vocabulary of current OpenAI models.
 
 use std::io::{BufRead, stdin};
 
 use crate::Fault;
 
-/// Count o200k tokens: a JSON string a line in, a number a line out
+/// Count o200k tokens: one JSON string per input line, one number per output line
 #[derive(clap::Args)]
 pub(crate) struct Args {}
 

@@ -1,5 +1,5 @@
-//! Packs the vocabulary that tokens are counted with. As `tiktoken-rs` carries
-//! it, in Base64 and with a number in each line, it is more than twice as long.
+//! Packs the vocabulary used to count tokens. The form in which `tiktoken-rs` carries it, Base64
+//! with a number on each line, is more than twice as long.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -11,12 +11,12 @@ fn main() {
 mod vocabulary {
     use std::path::PathBuf;
 
-    /// Writes all tokens in the order of their numbers, each behind its length.
+    /// Writes all tokens in numerical order, each preceded by its length.
     pub(super) fn pack() {
         let vocabulary = tiktoken_rs::o200k_base().expect("the crate carries it");
         let mut packed = Vec::new();
-        // The first number without a token is behind all of them: special
-        // tokens, which do not count, are further up.
+        // Stops at the first unassigned number. Special tokens have higher numbers and are not
+        // needed for counting.
         for token in (0..).map_while(|number| vocabulary.decode_bytes(&[number]).ok()) {
             packed.push(u8::try_from(token.len()).expect("no token has 256 bytes"));
             packed.extend(token);

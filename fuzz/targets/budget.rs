@@ -1,4 +1,4 @@
-//! A text, a goal and a budget: what remains, and where the rest was.
+//! Fuzzes budgets: a text, a goal and a budget, and the recovery of everything that is cut.
 #![no_main]
 
 // Shared with the tests, which replay the corpus.

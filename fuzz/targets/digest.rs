@@ -1,4 +1,4 @@
-//! Lines that are alike, and one that is not: what the digest shows of them.
+//! Fuzzes digests of similar lines with one exception.
 #![no_main]
 
 // Shared with the tests, which replay the corpus.

@@ -1,4 +1,4 @@
-//! One frame: JSON, the JSON-RPC envelope, edits.
+//! Fuzzes one frame: JSON, the JSON-RPC envelope and edits.
 #![no_main]
 
 // Shared with the tests, which replay the corpus; each target uses a part.

@@ -1,4 +1,4 @@
-//! A byte stream with newline or Content-Length framing.
+//! Fuzzes a byte stream with newline or Content-Length framing.
 #![no_main]
 
 // Shared with the tests, which replay the corpus; each target uses a part.

@@ -1,4 +1,4 @@
-//! A JSON text, masked with the limits that stand before it.
+//! Fuzzes the mask: a JSON text preceded by the limits to apply.
 #![no_main]
 
 // Shared with the tests, which replay the corpus.

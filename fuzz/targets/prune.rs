@@ -1,4 +1,4 @@
-//! A text, a goal and limits: what is pruned, rendered and put together again.
+//! Fuzzes pruning: a text, a goal and limits, and the reconstruction from the pruned text.
 #![no_main]
 
 // Shared with the tests, which replay the corpus.

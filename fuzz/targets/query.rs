@@ -1,4 +1,4 @@
-//! Any query, applied to any text.
+//! Fuzzes queries applied to arbitrary texts.
 #![no_main]
 
 // Shared with the tests, which replay the corpus.

@@ -1,4 +1,4 @@
-//! Any catalogue, searched for anything.
+//! Fuzzes tool search in arbitrary catalogues.
 #![no_main]
 
 // Shared with the tests, which replay the corpus.

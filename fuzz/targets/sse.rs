@@ -1,4 +1,4 @@
-//! A stream of server-sent events.
+//! Fuzzes a stream of server-sent events.
 #![no_main]
 
 // Shared with the tests, which replay the corpus; each target uses a part.

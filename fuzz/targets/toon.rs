@@ -1,4 +1,4 @@
-//! JSON to TOON and back, and any text read as TOON.
+//! Fuzzes TOON: JSON to TOON and back, and arbitrary text read as TOON.
 #![no_main]
 
 // Shared with the tests, which replay the corpus.

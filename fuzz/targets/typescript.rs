@@ -1,4 +1,4 @@
-//! A JSON schema as TypeScript.
+//! Fuzzes the conversion of JSON schemas to TypeScript.
 #![no_main]
 
 // Shared with the tests, which replay the corpus.

@@ -1,4 +1,4 @@
-//! Compression of real texts: how small, how fast.
+//! Compression of real texts: ratio and speed.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ const CODECS: [(&str, Code, Decode); 4] = [
     ("ruzstd, fastest", ruzstd, of_ruzstd),
 ];
 
-/// Shorter texts are not shortened by anybody, so they are not stored either.
+/// The minimum length of a text. Shorter texts are never cut, so they are not stored either.
 const LEAST: usize = 4_000;
 
 pub(crate) fn compare(data: &Path) -> Result<()> {
@@ -26,7 +26,7 @@ pub(crate) fn compare(data: &Path) -> Result<()> {
     for set in ["logs", "code"] {
         sets.push((set, cases(&data.join(format!("prune/{set}.jsonl")))?));
     }
-    // All of them in one, and that again until it is long enough.
+    // A concatenation of all texts, repeated until it is long enough.
     let all = sets.iter().flat_map(|(_, texts)| texts).map(String::as_str);
     let all: String = all.collect();
     let mut large = all.repeat(5_000_000 / all.len().max(1) + 1);
@@ -62,7 +62,7 @@ pub(crate) fn compare(data: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The least time of 25 rounds, since noise only adds.
+/// Returns the minimum time of 25 rounds, because noise only adds time.
 fn least(round: impl Fn() -> usize) -> Duration {
     let timed = || {
         let start = Instant::now();
@@ -72,7 +72,7 @@ fn least(round: impl Fn() -> usize) -> Duration {
     (0..25).map(|_| timed()).min().unwrap_or_default()
 }
 
-/// The texts of tool results, a file each.
+/// Reads the texts of tool results, one per file.
 fn results(folder: &Path) -> Result<Vec<String>> {
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)?
         .map(|entry| Ok(entry?.path()))
@@ -89,7 +89,7 @@ fn results(folder: &Path) -> Result<Vec<String>> {
     Ok(texts)
 }
 
-/// The texts of a file of cases, one to a line.
+/// Reads the texts of a file of cases, one per line.
 fn cases(file: &Path) -> Result<Vec<String>> {
     let mut texts = Vec::new();
     for line in std::fs::read_to_string(file)?.lines() {

@@ -1,4 +1,4 @@
-//! The stores that are compared, behind one face.
+//! The stores under comparison, behind one trait.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -16,12 +16,12 @@ use crate::Result;
 
 pub(crate) const KINDS: [&str; 3] = ["redb", "fjall", "files"];
 
-/// What an acknowledged write survives.
+/// The failure that an acknowledged write survives.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Survives {
-    /// The end of the process, by whatever signal.
+    /// The death of the process by any signal.
     Kill,
-    /// That, and the loss of power.
+    /// The death of the process and the loss of power.
     PowerCut,
 }
 
@@ -29,7 +29,7 @@ pub(crate) trait Contender {
     fn put(&self, key: &str, value: &[u8]) -> Result<()>;
     fn get(&self, key: &str) -> Result<Option<Vec<u8>>>;
     fn delete(&self, key: &str) -> Result<()>;
-    /// Gives back what deleted texts took, if it takes a call to do so.
+    /// Frees the space of deleted texts, for stores that need a call to do so.
     fn compact(&mut self) -> Result<()>;
 }
 
@@ -64,7 +64,7 @@ impl Redb {
             Survives::PowerCut => builder.create_with_backend(backend)?,
             Survives::Kill => builder.create_with_backend(Unsynced(backend))?,
         };
-        // A table is there once it was opened for writing.
+        // Opening a table for writing creates it.
         let transaction = database.begin_write()?;
         transaction.open_table(TEXTS)?;
         transaction.commit()?;
@@ -96,8 +96,8 @@ impl Contender for Redb {
     }
 }
 
-/// redb knows "synced" and "not written yet", and nothing between: a commit
-/// that is written but not synced takes a backend that does not sync.
+/// redb offers "synced" and "not written yet", with nothing in between. Commits that are written
+/// but not synced need a backend that does not sync.
 #[derive(Debug)]
 struct Unsynced(FileBackend);
 
@@ -154,8 +154,8 @@ impl Fjall {
         let database = Database::builder(folder.join("fjall"))
             .cache_size(8 << 20)
             .open()?;
-        // Values apart from keys, as its manual advises for large ones, and
-        // not compressed, since they are when they come here.
+        // Values are stored apart from keys, as the manual advises for large values, and
+        // uncompressed, because they arrive compressed.
         let options = || {
             let apart = KvSeparationOptions::default().compression(CompressionType::None);
             KeyspaceCreateOptions::default()
@@ -199,7 +199,7 @@ impl Contender for Fjall {
     }
 }
 
-/// No library: each text is a file, written under another name and renamed.
+/// A store without a library: each text is a file, written under a temporary name and renamed.
 struct Files {
     folder: PathBuf,
     survives: Survives,

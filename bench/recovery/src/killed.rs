@@ -1,4 +1,4 @@
-//! Whether what was acknowledged is there after SIGKILL in the middle of writes.
+//! A check that acknowledged writes survive a SIGKILL in the middle of writing.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -22,7 +22,7 @@ pub(crate) fn compare() -> Result<()> {
         let (mut total, mut wrong, mut refused) = (0, 0, Vec::new());
         let mut longest = Duration::ZERO;
         for time in 0..TIMES {
-            // From in the middle of opening to some writes later.
+            // The kill times range from the middle of opening to after some writes.
             let known = acknowledged.len();
             let last = live_and_die(kind, &folder, Duration::from_millis(5 + time * 3))?;
             total += last.len();
@@ -39,7 +39,7 @@ pub(crate) fn compare() -> Result<()> {
                 }
             };
             longest = longest.max(start.elapsed());
-            // All of the last life, and some of those before.
+            // Checks all writes of the last run and a sample of the earlier ones.
             let before = acknowledged[..known].iter().step_by(10);
             for &n in before.chain(&acknowledged[known..]) {
                 if store.get(&key(n))?.as_deref() != Some(&value(n)[..]) {
@@ -57,11 +57,11 @@ pub(crate) fn compare() -> Result<()> {
     Ok(())
 }
 
-/// Writes texts, and says the number of each when it is written.
+/// Writes texts, and prints the number of each once it is written.
 pub(crate) fn write(kind: &str, folder: &Path) -> Result<()> {
     let store = open(kind, folder, Survives::Kill)?;
     let mut said = std::io::stdout();
-    // After the last one of an earlier life.
+    // Continues after the last text of an earlier run.
     let mut n = 0;
     while store.get(&key(n))?.is_some() {
         n += 1;

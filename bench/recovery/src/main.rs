@@ -1,8 +1,8 @@
-//! Which store, and which compression, the recovery store on disk could be
-//! made of: the same work given to each, and what it took.
+//! A comparison of stores and compression codecs for an on-disk recovery store: each gets the same
+//! work, and the cost is measured.
 //!
-//! `cargo run --release -- --data FOLDER` does everything; a name does one part.
-//! The tables of one run are in `README.md`.
+//! `cargo run --release -- --data FOLDER` runs everything; a name runs one part. The tables of one
+//! run are in `README.md`.
 
 mod codecs;
 mod contenders;
@@ -32,14 +32,14 @@ fn main() -> Result<()> {
         ["killed"] => killed::compare(),
         ["full", folder] => stores::fill(Path::new(folder)),
         ["codecs", "--data", data] => codecs::compare(Path::new(data)),
-        // What `killed` starts and ends.
+        // The process that `killed` starts and kills.
         ["write-until-killed", folder, kind] => killed::write(kind, Path::new(folder)),
         _ => Err(USAGE.into()),
     }
 }
 
-/// A folder of one measurement, empty, in `target/`, so that it lies on a disk
-/// and not in memory as `/tmp` may.
+/// Creates an empty folder for one measurement, in `target/`, so that it is on a disk and not in
+/// memory like some `/tmp`.
 fn fresh(name: &str) -> Result<PathBuf> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("target/stores")

@@ -1,5 +1,5 @@
-//! What writing, reading, deleting and opening take, and what lies on the disk
-//! afterwards; and what becomes of each store on a disk that is full.
+//! The cost of writing, reading, deleting and opening, the disk space used, and the behaviour of
+//! each store on a full disk.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::contenders::{KINDS, Survives, open};
 use crate::{Result, fresh};
 
-/// Texts, by their size as they are stored, and how many are written.
+/// Name and stored size of the texts, and the number to write.
 const SIZES: [(&str, usize, usize); 3] = [
     ("100 kB", 100_000, 200),
     ("1 MB", 1_000_000, 60),
@@ -42,7 +42,7 @@ pub(crate) fn compare() -> Result<()> {
     Ok(())
 }
 
-/// Writes until there is no room, deletes half, and writes again.
+/// Writes until the disk is full, deletes half, and writes again.
 pub(crate) fn fill(folder: &Path) -> Result<()> {
     for kind in KINDS {
         let inside = folder.join(kind);
@@ -56,7 +56,7 @@ pub(crate) fn fill(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The medians of a write and a read.
+/// Returns the median times of a write and a read.
 fn cost(kind: &str, size: usize, count: usize, survives: Survives) -> Result<(Duration, Duration)> {
     let folder = fresh(kind)?;
     let store = open(kind, &folder, survives)?;
@@ -160,7 +160,7 @@ pub(crate) fn key(n: usize) -> String {
     format!("prn_{n:026}")
 }
 
-/// Bytes that no store can make smaller, the same for the same seed.
+/// Returns incompressible bytes, the same for the same seed.
 pub(crate) fn noise(size: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut bytes = Vec::with_capacity(size + 8);
@@ -180,7 +180,7 @@ fn on_disk(folder: &Path) -> Result<u64> {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder)? {
             let entry = entry?;
-            // A store may remove a file while it is looked at.
+            // A store may remove a file during the scan.
             let Ok(metadata) = entry.metadata() else {
                 continue;
             };

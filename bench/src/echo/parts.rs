@@ -1,4 +1,4 @@
-//! The body of an answer, in one part or several, none of them copied.
+//! The body of a response, in one part or several, none of them copied.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

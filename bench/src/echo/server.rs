@@ -1,7 +1,7 @@
-//! The protocol, whatever carries it: a message in, at most one out.
+//! The MCP protocol, independent of the transport: each message gets at most one answer.
 //!
-//! What is echoed is never decoded, and a large text is made once: the cost of
-//! this server must not be what limits a run.
+//! Echoed text is never decoded, and a large text is built only once, so that this server does not
+//! limit a run.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -12,10 +12,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// The newest first: who asks for none of them is offered that.
+/// Newest first. A client that requests none of them gets the newest.
 const REVISIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
-/// A mistyped number must not fill the memory.
+/// The maximum text length, so that a mistyped number does not exhaust memory.
 const MOST_BYTES: usize = 64 << 20;
 
 pub(super) struct Server {
@@ -23,25 +23,25 @@ pub(super) struct Server {
     tools: String,
     sessions: RefCell<HashSet<Vec<u8>>>,
     last_session: Cell<u64>,
-    /// The last text that `blob` gave, as JSON, with its length.
+    /// The last text returned by `blob`, as JSON, with its length.
     blob: RefCell<(usize, String)>,
-    /// Where the results are that `result` gives, and those it has read.
+    /// The folder with the results that `result` returns.
     folder: Option<PathBuf>,
     stored: RefCell<HashMap<String, Bytes>>,
 }
 
 pub(super) enum Said {
-    /// It was no request.
+    /// The message was not a request.
     Nothing,
-    /// The answer to `initialize`, which opens a session where there are some.
+    /// The answer to `initialize`, which opens a session on transports with sessions.
     Welcome(String),
     Answer(String),
-    /// The same in parts, so that a large result is never copied.
+    /// An answer in parts, so that a large result is never copied.
     Stored([Bytes; 3]),
 }
 
 impl Said {
-    /// For transports that want it in one piece.
+    /// Returns the answer in one piece, for transports that need it.
     pub(super) fn text(self) -> Option<String> {
         match self {
             Said::Nothing => None,
@@ -119,8 +119,7 @@ impl Server {
         }
     }
 
-    /// The result that the folder has under this name, read when it is first
-    /// asked for.
+    /// Returns the result of this name from the folder. The file is read on first use.
     fn stored(&self, name: &str) -> Option<Bytes> {
         let mut stored = self.stored.borrow_mut();
         if !stored.contains_key(name) {
@@ -144,7 +143,7 @@ impl Server {
         self.sessions.borrow().contains(id)
     }
 
-    /// Says whether there was one.
+    /// Ends a session. Returns false if it did not exist.
     pub(super) fn end_session(&self, id: &[u8]) -> bool {
         self.sessions.borrow_mut().remove(id)
     }
@@ -212,7 +211,7 @@ fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// Such text as a log has: words, and an escape at the end of every line.
+/// Returns text like that of a log: words, with an escape at the end of every line.
 fn lines(bytes: usize) -> String {
     const LINE: &str = "2025-01-01T00:00:00Z  INFO  request served in 12 ms, 200 OK, GET /index\n";
     let mut text = LINE.repeat(bytes / LINE.len() + 1);

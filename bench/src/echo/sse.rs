@@ -1,5 +1,5 @@
-//! The streams of HTTP+SSE (MCP 2024-11-05): the first event names where to
-//! post, the others carry the answers.
+//! The streams of HTTP+SSE (MCP 2024-11-05): the first event names the URL to post to, the others
+//! carry the answers.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 const KEY: &str = "session_id=";
 
-/// Where the answers to what is posted go, by the number in the address.
+/// The senders for answers, by the number in the URL of the posts.
 #[derive(Default)]
 pub(super) struct Streams {
     open: RefCell<HashMap<u64, UnboundedSender<String>>>,
@@ -46,7 +46,7 @@ impl Streams {
     }
 }
 
-/// A stream. When it is dropped, its client has gone.
+/// A stream. Dropping it means that the client has disconnected.
 pub(super) struct Events {
     opening: Option<String>,
     queue: UnboundedReceiver<String>,
@@ -69,7 +69,7 @@ impl Body for Events {
                 None => return Poll::Ready(None),
             },
         };
-        // What waits already goes out in the same write.
+        // Messages that are already waiting are sent in the same write.
         while let Ok(message) = self.queue.try_recv() {
             bytes.push_str(&event(&message));
         }

@@ -1,4 +1,4 @@
-//! Stdin and stdout, one message a line.
+//! Stdin and stdout, one message per line.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write, stdin, stdout};
@@ -7,13 +7,13 @@ use std::os::fd::AsFd;
 use super::server::Server;
 use crate::Fault;
 
-/// As much as a pipe holds.
+/// The capacity of a pipe.
 const BUFFER: usize = 64 * 1024;
 
-/// Answers until stdin ends. Without a runtime: there is nothing to wait for
-/// but the next line.
+/// Answers until stdin ends. No runtime is needed, because the next line is the only thing to wait
+/// for.
 pub(super) fn run(server: &Server) -> Result<(), Fault> {
-    // The library's own handles have buffers of their own, and write by lines.
+    // The standard library's handles have their own buffers and flush after every line.
     let stdin = File::from(stdin().as_fd().try_clone_to_owned()?);
     let stdout = File::from(stdout().as_fd().try_clone_to_owned()?);
     let mut lines = BufReader::with_capacity(BUFFER, stdin);
@@ -25,7 +25,7 @@ pub(super) fn run(server: &Server) -> Result<(), Fault> {
             out.write_all(b"\n")?;
         }
         line.clear();
-        // What has come already is answered in the same write.
+        // Messages that have already arrived are answered in the same write.
         if !lines.buffer().contains(&b'\n') {
             out.flush()?;
         }

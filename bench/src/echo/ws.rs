@@ -27,7 +27,7 @@ pub(super) fn upgrade(
         answer.headers_mut().insert(SEC_WEBSOCKET_PROTOCOL, mcp);
     }
     tokio::task::spawn_local(async move {
-        // A client that goes away is no concern of ours.
+        // A client that disconnects is not an error.
         let _ = serve(&server, upgrade).await;
     });
     Ok(answer)
@@ -38,7 +38,7 @@ async fn serve(server: &Server, upgrade: OnUpgrade) -> Result<(), Fault> {
     let mut socket = WebSocketStream::from_raw_socket(upgraded, Role::Server, None).await;
     while let Some(first) = socket.next().await {
         let mut frame = Some(first);
-        // What has come already is answered in the same write.
+        // Messages that have already arrived are answered in the same write.
         while let Some(heard) = frame.take() {
             if let Message::Text(text) = heard?
                 && let Some(text) = server.hear(text.as_bytes()).text()

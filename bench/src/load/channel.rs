@@ -1,5 +1,4 @@
-//! What carries the messages of a session: one after the other out, one after
-//! the other in.
+//! The transport of a session: sends and receives one message at a time.
 
 mod http;
 mod sse;
@@ -55,7 +54,7 @@ impl Channel {
         })
     }
 
-    /// The revision that every message from now on is of.
+    /// Sets the negotiated revision, which all later messages use.
     pub(super) fn agree(&mut self, revision: &str) -> Result<(), Fault> {
         match self {
             Channel::Http(http) => http.agree(revision),
@@ -82,7 +81,7 @@ impl Channel {
     pub(super) async fn close(self) -> Result<(), Fault> {
         match self {
             Channel::Http(http) => http.close().await,
-            // The server sees that the stream ends.
+            // Dropping the stream notifies the server.
             Channel::Sse(_) => Ok(()),
             Channel::Ws(ws) => ws.close().await,
         }
@@ -106,7 +105,7 @@ async fn connect_http(url: &Uri) -> Result<Sender, Fault> {
     Ok(sender)
 }
 
-/// A request for this path at the site of `url`.
+/// Builds a request for this path on the host of `url`.
 fn request(
     url: &Uri,
     method: Method,

@@ -1,4 +1,4 @@
-//! The events of a body, as far as MCP uses them: their kinds and their data.
+//! The events of a body, reduced to the fields that MCP uses: event type and data.
 
 use std::collections::VecDeque;
 use std::io::BufRead;
@@ -28,7 +28,7 @@ impl Events {
         }
     }
 
-    /// None when the stream has ended.
+    /// Returns the next event; `None` when the stream has ended.
     pub(super) async fn next(&mut self) -> Result<Option<Event>, Fault> {
         loop {
             if let Some(event) = self.decoder.whole.pop_front() {
@@ -46,7 +46,7 @@ impl Events {
     pub(super) async fn next_message(&mut self) -> Result<Bytes, Fault> {
         loop {
             let event = self.next().await?.ok_or("the stream has ended")?;
-            // A stream that can be resumed begins with an event without data.
+            // A resumable stream begins with an event without data.
             if matches!(&event.kind[..], b"" | b"message") && !event.data.is_empty() {
                 return Ok(event.data.into());
             }
@@ -54,10 +54,10 @@ impl Events {
     }
 }
 
-/// Reads every byte once: an answer of 100 kB comes in many pieces.
+/// A decoder that reads every byte once, because an answer of 100 kB arrives in many pieces.
 #[derive(Default)]
 struct Decoder {
-    /// What has come of the present line.
+    /// The bytes received of the current line.
     line: Vec<u8>,
     event: Event,
     whole: VecDeque<Event>,
@@ -95,7 +95,7 @@ impl Decoder {
                     self.whole.push_back(event);
                 }
             }
-            // Comments, ids and times to wait.
+            // Ignores comments, ids and retry times.
             _ => {}
         }
         self.line.clear();

@@ -1,4 +1,4 @@
-//! One MCP client: requests and their answers, whatever carries them.
+//! An MCP client: requests and responses, independent of the transport.
 
 use hyper::Uri;
 use serde::Deserialize;
@@ -9,18 +9,18 @@ use super::channel::{Channel, Transport};
 use crate::Fault;
 
 const REVISION: &str = "2025-11-25";
-/// The only one that HTTP+SSE was ever part of.
+/// The only revision that includes HTTP+SSE.
 const REVISION_OF_SSE: &str = "2024-11-05";
 
-/// What is looked for in the result, as it is written. Decoding every answer
-/// would cost this client more than its sender.
+/// The expected content of a result, compared as raw text. Decoding every response would cost this
+/// client more than it costs the server to produce one.
 #[derive(Clone, clap::Args)]
 #[group(multiple = false)]
 pub(super) struct Expected {
-    /// An answer is right if it has this text in it, as JSON writes it
+    /// Expect this text in every answer, as encoded in JSON
     #[arg(long)]
     expect: Option<String>,
-    /// An answer is right if it has at least so many bytes
+    /// Expect at least this many bytes in every answer
     #[arg(long)]
     min_bytes: Option<usize>,
 }
@@ -47,8 +47,8 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Connects and greets. Sessions of different numbers have no id in common,
-    /// so that an answer that went to the wrong one is noticed.
+    /// Connects and initializes. Sessions with different numbers never use the same request id, so
+    /// that an answer sent to the wrong session is noticed.
     pub(super) async fn open(
         transport: Transport,
         url: &Uri,
@@ -117,7 +117,7 @@ impl Session {
             let text = self.channel.receive().await?;
             let reply: Reply<'_> = serde_json::from_slice(&text)?;
             match (reply.result, reply.error) {
-                // A notification, or a request that nobody waits for.
+                // A notification, or a request that needs no answer here.
                 _ if reply.method.is_some() => {}
                 _ if reply.id != Some(id) => return Err(format!("not {id}: {reply:.200?}").into()),
                 (Some(result), None) => return Ok(result.to_owned()),

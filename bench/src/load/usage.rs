@@ -1,4 +1,4 @@
-//! What a process and its descendants have used, from /proc.
+//! Resource usage of a process and its descendants, from /proc.
 
 use std::collections::HashMap;
 use std::fs;
@@ -8,12 +8,13 @@ pub(super) struct Usage {
     own: Duration,
     /// CPU time of all descendants.
     pub(super) children: Duration,
-    /// Of all together.
+    /// Resident memory of the process and its descendants.
     pub(super) rss_kib: u64,
 }
 
 impl Usage {
-    /// None if the process is gone: it must not pass for one that costs nothing.
+    /// Returns the usage of a process; `None` if it has ended, so that a dead process does not
+    /// count as free.
     pub(super) fn of(root: u32) -> Option<Usage> {
         let mut usage = Usage {
             own: cpu(root)?,
@@ -35,7 +36,7 @@ impl Usage {
     }
 }
 
-/// All children by their parents.
+/// Returns all child processes by parent.
 fn families() -> HashMap<u32, Vec<u32>> {
     let mut families: HashMap<u32, Vec<u32>> = HashMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -52,8 +53,8 @@ fn families() -> HashMap<u32, Vec<u32>> {
     families
 }
 
-/// User and system time of the threads that run now, to the nanosecond. What
-/// /proc/PID/stat has counts ended threads too, but in hundredths of a second.
+/// Returns the user and system time of the current threads, in nanoseconds. /proc/PID/stat also
+/// counts ended threads, but only in hundredths of a second.
 fn cpu(pid: u32) -> Option<Duration> {
     let mut nanos = 0;
     for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {

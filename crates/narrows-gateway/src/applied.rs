@@ -1,31 +1,31 @@
-//! What a change of the settings came to.
+//! The result of applying new settings.
 
 use serde::Serialize;
 
-/// The difference that new settings made, by names.
+/// The names of everything that new settings changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Applied {
-    /// Servers that are new.
+    /// Servers that were added.
     pub added: Vec<String>,
-    /// Servers that are gone.
+    /// Servers that were removed.
     pub removed: Vec<String>,
-    /// Servers that were switched on.
+    /// Servers that were enabled.
     pub enabled: Vec<String>,
-    /// Servers that were switched off.
+    /// Servers that were disabled.
     pub disabled: Vec<String>,
-    /// Servers whose connection was made anew.
+    /// Servers that were reconnected.
     pub restarted: Vec<String>,
-    /// Servers that go on as they are, with other rules for their results.
+    /// Servers that keep running, with changed rules for their results.
     pub adjusted: Vec<String>,
-    /// Endpoints that are new, gone or changed.
+    /// Endpoints that were added, removed or changed.
     pub endpoints: Vec<String>,
-    /// Presets that are new, gone or changed.
+    /// Presets that were added, removed or changed.
     pub presets: Vec<String>,
-    /// Clients that are new, gone or changed.
+    /// Clients that were added, removed or changed.
     pub clients: Vec<String>,
-    /// Settings for all, by their keys.
+    /// The keys of changed global settings.
     pub settings: Vec<String>,
-    /// What counts only after the program was started anew.
+    /// The keys of changed settings that take effect only after a restart.
     pub at_next_start: Vec<String>,
 }
 

@@ -1,11 +1,10 @@
-//! Servers that live in this process.
+//! Servers that run inside this process.
 //!
-//! A built-in server speaks MCP over the same [`Channel`] as every other
-//! upstream, so nothing above it knows that it is one: its tools are routed,
-//! permitted, cancelled and shaped like all others. It implements [`Server`],
-//! a handful of methods answered from [`Call`]; the handshake, the bookkeeping
-//! of calls and their cancellation are done once, in [`connection`]. The
-//! [`demo`] shows how one is written.
+//! A built-in server speaks MCP over the same [`Channel`] as any other upstream, so the rest of the
+//! gateway routes, permits, cancels and shapes its tools like all others. A built-in server
+//! implements [`Server`], a few methods that answer a [`Call`]. The handshake, the list of running
+//! calls and their cancellation are implemented once, in [`connection`]. The [`demo`] is an
+//! example.
 
 mod arguments;
 mod connection;
@@ -42,7 +41,7 @@ impl Builtins {
 }
 
 impl BuiltinConnector for Builtins {
-    /// A new instance of the server, for one link. Must be called inside a tokio runtime.
+    /// Starts a new instance of the server for one link. Must be called inside a tokio runtime.
     fn open(&self, which: Builtin) -> Channel {
         match which {
             Builtin::Demo => connection::open(demo::Demo::default()),
@@ -51,17 +50,16 @@ impl BuiltinConnector for Builtins {
     }
 }
 
-/// Names the client of a request in `_meta`.
+/// The member of `_meta` that names the client of a request.
 const PRINCIPAL: &str = "narrows/principal";
 
-/// Returns true for a server that keeps something for each of its clients,
-/// although they share its link.
+/// Returns true if the server stores data for each client although the clients share its link.
 pub(crate) fn wants_principal(kind: &UpstreamKind) -> bool {
     matches!(kind, UpstreamKind::Builtin(Builtin::Pruner))
 }
 
-/// Returns the params with the name of the client, whatever the client itself
-/// has put in that place.
+/// Returns the params with the name of the client. Replaces any name that the client has set
+/// itself.
 pub(crate) fn with_principal(params: Option<&Raw>, principal: &Principal) -> Option<Raw> {
     let params = params.cloned().unwrap_or_else(Raw::empty_object);
     let meta = params.member("_meta");
@@ -78,18 +76,18 @@ pub(crate) fn with_principal(params: Option<&Raw>, principal: &Principal) -> Opt
     Some(params.with_member("_meta", &meta))
 }
 
-/// What a built-in server is, besides the handshake that all have in common.
+/// A built-in server, except for the handshake, which all have in common.
 trait Server: Send + Sync + 'static {
-    /// `serverInfo` of the `initialize` answer.
+    /// Returns the `serverInfo` of the `initialize` result.
     fn info(&self) -> Raw;
     fn capabilities(&self) -> Raw;
     fn instructions(&self) -> &str;
-    /// Answers one request of any method but `initialize` and `ping`. Every
-    /// request has its own task, which is dropped when it is cancelled.
+    /// Handles one request of any method except `initialize` and `ping`. Every request runs in its
+    /// own task, which is dropped when the request is cancelled.
     fn answer<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<Raw, RpcError>>;
 }
 
-/// One request, and who asks.
+/// A request and the client that sent it.
 struct Call {
     method: Box<str>,
     params: Option<Raw>,
@@ -97,7 +95,7 @@ struct Call {
 }
 
 impl Call {
-    /// A member of the params that must be a string.
+    /// Returns a member of the params that must be a string.
     fn text(&self, name: &str) -> Result<String, RpcError> {
         let value = self.params.as_ref().and_then(|params| params.member(name));
         let text = value.as_ref().and_then(Raw::as_text).map(Into::into);
@@ -108,7 +106,7 @@ impl Call {
         self.params.as_ref()?.member(name)
     }
 
-    /// The name of the client, where it has one.
+    /// Returns the name of the client, if it has one.
     fn principal(&self) -> Option<String> {
         let name = self.member("_meta")?.member(PRINCIPAL)?;
         name.as_text().map(Into::into)
@@ -119,7 +117,7 @@ impl Call {
     }
 }
 
-/// An error answer.
+/// An error response.
 #[derive(Debug, Serialize)]
 struct RpcError {
     code: i32,
@@ -141,7 +139,7 @@ impl RpcError {
         }
     }
 
-    /// MCP 2025-11-25, resources, error handling.
+    /// Returns the error for an unknown resource (MCP 2025-11-25, resources, error handling).
     fn unknown_resource(uri: impl Display) -> RpcError {
         RpcError {
             code: -32002,
@@ -157,7 +155,7 @@ impl RpcError {
     }
 }
 
-/// A list that has one page.
+/// Returns a list that has one page.
 fn one_page(call: &Call, items: Raw) -> Result<Raw, RpcError> {
     match call.member("cursor") {
         Some(_) => Err(RpcError::params("Unknown cursor: the list has one page")),

@@ -1,10 +1,9 @@
 //! The call path: routes a request to its server and returns the response.
 //!
-//! Adapters turn what clients send into a [`CallContext`] and hand it in: as a
-//! [`Call`] where the client uses an endpoint, or straight to
-//! [`CallContext::deliver`] where it names the server itself. The path reads
-//! one view and nothing else: it fetches no list, reads no configuration and
-//! holds no lock while it waits.
+//! Adapters turn client messages into a [`CallContext`] and pass it on: as a [`Call`] if the client
+//! uses an endpoint, or directly to [`CallContext::deliver`] if the client names the server. The
+//! path reads one view and nothing else: it fetches no list, reads no configuration and holds no
+//! lock while it waits.
 
 mod budget;
 mod deliver;
@@ -42,20 +41,21 @@ use narrows_upstream::{Link, ListKind, Upstream};
 use params::Member;
 pub(crate) use params::{Params, picked, text};
 
-/// The longest name or URI, in bytes. Names are looked up, compared and logged.
+/// The maximum length of a name or URI in bytes. Names are looked up, compared and logged, so their
+/// length must be limited.
 const MAX_NAME: usize = 8 * 1024;
 
-/// How often a lookup is repeated while servers start in the place of others.
+/// The number of lookups that are repeated while replaced servers start.
 const STARTS: usize = 3;
 
-/// One request and its client, in the form that all adapters give them.
+/// A request and its client, in the form common to all adapters.
 pub(crate) struct CallContext<'a> {
     pub(crate) caller: &'a Caller,
     pub(crate) links: &'a dyn LinkSource,
-    /// Owns what comes back over a link: the number of a session, or one that
-    /// no session has.
+    /// The owner of messages that arrive over a link: a session number, or a number that no session
+    /// has.
     pub(crate) owner: u64,
-    /// The memory shares that messages are charged to.
+    /// The memory accounts that messages are charged to.
     pub(crate) memory: Option<&'a ClientMemory>,
     pub(crate) sink: EventSink,
     pub(crate) cancel: Arc<Cancel>,
@@ -67,21 +67,21 @@ pub(crate) struct Call<'a> {
     pub(crate) context: CallContext<'a>,
     pub(crate) views: &'a dyn ViewSource,
     pub(crate) shaping: &'a Arc<Shaping>,
-    /// The workers on long texts that the client may occupy.
+    /// The client's share of the workers for long texts.
     pub(crate) workers: &'a WorkerShare,
     pub(crate) method: &'a str,
     pub(crate) params: Params,
 }
 
-/// The links that the calls of one client take.
+/// Selects the links for the calls of one client.
 pub(crate) trait LinkSource: Send + Sync {
     fn link_to<'a>(&'a self, upstream: &'a Arc<Upstream>) -> LinkChoice<'a>;
 
-    /// Returns true if the client does not use the shared link of a server.
+    /// Returns true if the client does not use the server's shared link.
     fn needs_own_link(&self, upstream: &Upstream) -> bool;
 }
 
-/// A link, or the way to get one.
+/// A link, or a future that opens one.
 pub(crate) enum LinkChoice<'a> {
     Known(Result<Arc<Link>, Error>),
     Opening(BoxFuture<'a, Result<Arc<Link>, Error>>),
@@ -89,14 +89,14 @@ pub(crate) enum LinkChoice<'a> {
 
 /// The view of an endpoint as one client sees it over time.
 pub(crate) trait ViewSource: Send + Sync {
-    /// Returns what the client sees now.
+    /// Returns the current view of the client.
     fn view(&self) -> Arc<View>;
 
-    /// Waits until lists can be answered, within the limits of the client.
+    /// Waits until lists can be returned, within the limits of the client.
     fn ready(&self) -> BoxFuture<'_, ()>;
 
-    /// Waits for a server that is still starting and that `name` may mean.
-    /// Returns the view after that, or `None` if there is no such server.
+    /// Waits for a starting server that `name` may refer to. Returns the view after the start, or
+    /// `None` if no such server is starting.
     fn view_after_start<'a>(
         &'a self,
         view: &'a Arc<View>,
@@ -106,17 +106,16 @@ pub(crate) trait ViewSource: Send + Sync {
     /// Waits until a server has started or failed. Returns the view after that.
     fn view_after<'a>(&'a self, upstream: &'a Upstream) -> BoxFuture<'a, Option<Arc<View>>>;
 
-    /// Notes that a server handed out a URI. Returns false if it belongs to
-    /// another server already.
+    /// Records that a server returned a URI in a result. Returns false if the URI already belongs
+    /// to another server.
     fn remember_link(&self, uri: &str, upstream: usize) -> bool;
 
-    /// Returns the number of the server that handed out a URI.
+    /// Returns the number of the server that returned a URI in a result.
     fn link_owner(&self, uri: &str) -> Option<usize>;
 }
 
 impl<'a> Call<'a> {
-    /// Carries the request to its end. Events that belong to it go to the sink
-    /// of its context.
+    /// Handles the request. Events of the request go to the sink of its context.
     pub(crate) async fn run(self) -> Result<Raw, Error> {
         if let Some(kind) = ListKind::of_method(self.method) {
             self.views.ready().await;
@@ -135,12 +134,13 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Handles `tools/call` and `prompts/get`: resolves the name, checks the
-    /// permission, calls the server and brings the result within its budget.
+    /// Handles `tools/call` and `prompts/get`: resolves the name, checks the permission, calls the
+    /// server and applies the result budget.
     async fn call_item(mut self, kind: ItemKind) -> Result<Raw, Error> {
         if kind == ItemKind::Tool {
             self.drop_task();
-            // Refused if it occurs twice: the server may read the other one.
+            // Refused if `arguments` occurs twice, because the server may read the other
+            // occurrence.
             self.params.member(Member::Arguments)?;
         }
         let mut name = self.text_member(Member::Name)?;
@@ -172,8 +172,8 @@ impl<'a> Call<'a> {
             Prepared::Named(name) => name,
         };
         let routed = Routed::to(&target, name.clone());
-        // Boxed: this is most of the state of a call, and each of the futures
-        // around it would copy it once.
+        // Boxed because this is most of the state of a call, and each surrounding future would copy
+        // it.
         let context = &self.context;
         let result = Box::pin(context.deliver(self.method, &self.params, routed)).await?;
         let result = self.repair(kind, &target, &name, result);
@@ -202,7 +202,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Makes the params ready for the server of a tool or prompt.
+    /// Prepares the params for the server of a tool or prompt.
     fn prepare(&mut self, kind: ItemKind, target: &Target, name: Raw) -> Result<Prepared, Error> {
         if kind == ItemKind::Tool
             && let Some(refused) = self.refuse_markers(target)
@@ -253,13 +253,13 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// Handles `completion/complete`. `ref` names a prompt, or a template or
-    /// resource.
+    /// Handles `completion/complete`. `ref` names a prompt, a template or a resource.
     async fn complete(self) -> Result<Raw, Error> {
         let missing = || Error::BadParams("completion/complete needs 'ref' in its params".into());
         let reference = self.params.find("ref")?.ok_or_else(missing)?;
         let [kind, name, uri] = picked(&reference, ["type", "name", "uri"])?;
-        let needs = |member: &str| Error::BadParams(format!("This ref needs '{member}' as text"));
+        let needs =
+            |member: &str| Error::BadParams(format!("This ref needs '{member}' as a string"));
         let kind = kind.as_ref().and_then(Raw::as_text);
         let (kind, target, place) = match kind.as_deref() {
             Some("ref/prompt") => {
@@ -286,15 +286,14 @@ impl<'a> Call<'a> {
         self.send(Routed::to(&target, place)).await
     }
 
-    /// Forwards a method that the gateway does not know to the server of an
-    /// endpoint that has only one.
+    /// Forwards an unknown method to the server of an endpoint that has only one.
     async fn call_unknown(self) -> Result<Raw, Error> {
         let view = self.views.view();
         let upstream = view.only().filter(|_| self.method != "initialize");
         let Some(upstream) = upstream.cloned() else {
             return Err(Error::UnknownMethod(self.method.to_owned()));
         };
-        // No preset can name what such a method reaches.
+        // Presets cannot name the targets of unknown methods.
         permit::method(view.preset(), self.method)?;
         drop(view);
         self.send(Routed {
@@ -312,8 +311,8 @@ impl<'a> Call<'a> {
         Box::pin(context.deliver(self.method, &self.params, routed)).await
     }
 
-    /// Looks a name up in the view. Waits for a server that is still starting
-    /// where the name may be one of its own.
+    /// Looks up a name in the view. If the name is unknown but may belong to a server that is still
+    /// starting, waits for that server.
     async fn find(
         &self,
         mut view: Arc<View>,
@@ -334,14 +333,13 @@ impl<'a> Call<'a> {
         found.map(|target| (view, target))
     }
 
-    /// Returns the server of a resource, and the place in the params that
-    /// names it.
+    /// Returns the server of a resource, and the place in the params that contains the URI.
     pub(crate) async fn resource_target(&self) -> Result<(Target, Raw), Error> {
         let uri = self.text_member(Member::Uri)?;
         let text = uri.as_text().expect("checked to be text");
         let find = |view: &View| match view.find_resource(&text)? {
             Some(target) => Ok(target),
-            // No list has it, but a result may have handed it out.
+            // The URI is not listed, but a result may have contained it.
             None => (self.views.link_owner(&text))
                 .and_then(|upstream| view.resource_of(upstream, &text))
                 .ok_or_else(|| view.unknown_resource(&text)),
@@ -359,7 +357,8 @@ impl<'a> Call<'a> {
         target.permit(kind, name)
     }
 
-    /// Refuses params that a server could read as others than were checked.
+    /// Refuses params with case variants of known keys, which a server could read instead of the
+    /// keys that were checked.
     fn refuse_case_variants(&self) -> Result<(), Error> {
         match self.params.raw() {
             Some(params) => {
@@ -369,7 +368,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Returns the member that names what is called.
+    /// Returns the member that names the called item.
     fn text_member(&self, member: Member) -> Result<Raw, Error> {
         let value = text(member.name(), self.params.member(member)?, self.method)?;
         self.context.observer.named(&value);
@@ -379,8 +378,8 @@ impl<'a> Call<'a> {
 
 /// The params of a call, ready for its server.
 enum Prepared {
-    /// The result of a call that is not sent.
+    /// The call is not sent; the client gets this result.
     Refused(Raw),
-    /// The place of the name in the params.
+    /// The call can be sent. Contains the place of the name in the params.
     Named(Raw),
 }

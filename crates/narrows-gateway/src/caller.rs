@@ -20,14 +20,15 @@ pub struct Caller {
     pub client: ClientHello,
     /// The requests that servers may send to the client.
     pub(crate) asks: Asks,
-    /// The way in which the client's program treats the results of tools.
+    /// The client program's handling of tool results.
     pub(crate) result_traits: ResultTraits,
-    /// Set if the client is a gateway itself.
+    /// The mark of the gateway if the client is itself a gateway.
     pub(crate) gateway: Option<GatewayClient>,
 }
 
 impl Caller {
-    /// Returns the params of a request or notification to pass on.
+    /// Returns the params of a request or notification, marked for forwarding if the client is a
+    /// gateway.
     pub(crate) fn mark_params(&self, params: Option<Raw>) -> Result<Option<Raw>, Error> {
         match &self.gateway {
             Some(gateway) => gateway.mark_params(params),
@@ -35,8 +36,8 @@ impl Caller {
         }
     }
 
-    /// Returns true if the client is a gateway that was called, in the end, by
-    /// this one.
+    /// Returns true if the client is a gateway that this gateway called, directly or through
+    /// others.
     pub(crate) fn has_come_round(&self) -> bool {
         let gateway = self.gateway.as_ref();
         gateway.is_some_and(GatewayClient::has_come_round)

@@ -1,8 +1,7 @@
 //! JSON keys that differ from known keys only in case.
 //!
-//! A server that ignores case reads `Name` as `name`, and may act on another
-//! item than the one that was checked here. Such keys are refused where a
-//! request names what it wants to use.
+//! A server that ignores case reads `Name` as `name` and may act on a different item than the
+//! gateway checked. The gateway refuses such keys in the params that name an item.
 
 use narrows_wire::{Kind, Raw};
 
@@ -18,14 +17,14 @@ pub(crate) fn refuse(object: &Raw, names: &[&str]) -> Result<(), Error> {
         if names.iter().any(is_variant) {
             let told: String = member.chars().take(50).collect();
             return Err(Error::BadParams(format!(
-                "'{told}' may be taken for another member; write it in lower case or leave it out"
+                "'{told}' differs from a known member only in case. Use lower case or leave it out"
             )));
         }
     }
     Ok(())
 }
 
-/// Refuses such keys in the params of a request, where they name an item.
+/// Refuses such keys in the params of a request and in their `ref`.
 pub(crate) fn refuse_in_params(params: &Raw, names: &[&str]) -> Result<(), Error> {
     refuse(params, names)?;
     match params.member("ref") {
@@ -34,8 +33,8 @@ pub(crate) fn refuse_in_params(params: &Raw, names: &[&str]) -> Result<(), Error
     }
 }
 
-/// In lower case, the long s and the sign for Kelvin included, which some fold
-/// into letters as well.
+/// Returns the text in lower case. Also maps the long s and the Kelvin sign, which some
+/// case-insensitive comparisons treat as letters.
 fn folded(text: &str) -> impl Iterator<Item = char> {
     text.chars().flat_map(|letter| {
         let letter = match letter {

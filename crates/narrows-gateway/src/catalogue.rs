@@ -1,9 +1,8 @@
-//! What the clients of one endpoint see: an immutable [`View`], built anew
-//! whenever an upstream's offer changes and only read on the call path.
+//! The catalogue: an immutable [`View`] for the clients of one endpoint. It is rebuilt whenever an
+//! upstream's offer changes, and the call path only reads it.
 //!
-//! List answers are rendered here, once; a request copies bytes. Routes are
-//! looked up by published name; what is not found so is read in the other ways
-//! a client may have meant it, and never guessed beyond that.
+//! Lists are rendered here, once; a request copies bytes. Items are looked up by published name.
+//! Names that are not found are tried in the other accepted forms, and never guessed beyond that.
 
 mod build;
 mod listing;
@@ -30,17 +29,16 @@ use narrows_results::recover_tool;
 use narrows_results::shaping::{GOAL_ARGUMENT, Policies, RecoverTool};
 use narrows_upstream::{Item, ListKind, Offer, Upstream};
 
-/// Which upstreams an endpoint shows, and under which names.
+/// The upstreams that an endpoint shows, and the kind of names that it publishes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Scope {
-    /// All of them, joined.
+    /// All upstreams, joined.
     Joined(EndpointSettings),
-    /// One, with its own names, URIs, capabilities and instructions, by the
-    /// number of the upstream.
+    /// One upstream, by its number, with its own names, URIs, capabilities and instructions.
     Single(usize),
 }
 
-/// One upstream with what it offers at the moment the view is built.
+/// An upstream with its offer at the time when the view is built.
 #[derive(Clone)]
 pub(crate) struct Part {
     pub(crate) upstream: Arc<Upstream>,
@@ -57,72 +55,71 @@ pub(crate) struct View {
     resources: Kind,
     templates: Listing,
     patterns: Vec<(Template, usize)>,
-    /// The result of `initialize`, but for the revision.
+    /// The result of `initialize` without the revision.
     pub(crate) capabilities: Raw,
     pub(crate) server_info: Raw,
     pub(crate) instructions: Option<String>,
-    /// The gateway's own tool for what was cut; none where nothing is cut.
+    /// The gateway's own tool for cut texts. `None` if nothing is cut.
     recover: Option<Recover>,
-    /// What stands for the tools where they are not listed.
+    /// The tools that replace unlisted tools. `None` if all tools are listed.
     facade: Option<Facade>,
     single: bool,
     /// True if every published URI is wrapped.
     wraps_uris: bool,
-    /// URIs that several servers publish, which are wrapped for that.
+    /// URIs that several servers publish, and that are wrapped for this reason.
     shared_uris: HashSet<Box<str>>,
-    /// The numbers of servers whose resource links may lead elsewhere as they
-    /// are.
+    /// The numbers of the servers whose unwrapped resource links may lead to another server.
     linking: Vec<usize>,
 }
 
-/// The route of a URI that a server hands out in a result.
+/// The route of a URI in a server's result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LinkRoute {
-    /// To that server.
+    /// Leads to the server that sent the result.
     Same,
-    /// To another server, or it is ambiguous.
+    /// Leads to another server, or is ambiguous.
     Other,
-    /// No list and no template has it.
+    /// Matches no list and no template.
     Nowhere,
 }
 
-/// How what was cut is got back.
+/// The tool that recovers cut texts.
 #[derive(Debug, Clone)]
 pub(crate) struct Recover {
     /// The name of the tool.
     pub(crate) name: Arc<str>,
-    /// The tool as markers in cut texts name it.
+    /// The form in which markers in cut texts name the tool.
     pub(crate) tool: RecoverTool,
 }
 
-/// Servers that are worth waiting for.
+/// The starting servers that a request may wait for.
 pub(crate) enum Starting {
-    /// The name says which.
+    /// The server that the name identifies.
     Server(Arc<Upstream>),
-    /// It may belong to any of those that are starting.
+    /// Any of the servers that are starting.
     Unknown,
 }
 
-/// One kind of things: how they are listed and where they lead.
+/// The items of one kind: their list and their routes.
 struct Kind {
     listing: Listing,
     routes: HashMap<Box<str>, Target>,
 }
 
-/// What a view is made by: all that does not change while upstreams come and go.
+/// The inputs of a view that do not change while upstreams start and stop.
 #[derive(PartialEq)]
 pub(crate) struct Plan {
     pub(crate) scope: Scope,
     pub(crate) preset: Option<Arc<Preset>>,
-    /// The lists of tools in the entries of servers.
+    /// The tool lists in the server entries of the configuration.
     pub(crate) filters: Arc<ToolFilters>,
     pub(crate) policies: Arc<Policies>,
-    /// Joined instructions are cut here.
+    /// The maximum length of the joined instructions in characters.
     pub(crate) instructions_max_chars: usize,
 }
 
 impl Plan {
-    /// The rules that bind on a server, by its number.
+    /// Returns the rules for a server, by its number.
     pub(crate) fn rules(&self, upstream: usize) -> Rules<'_> {
         Rules {
             preset: self.preset.as_deref(),
@@ -156,8 +153,7 @@ impl View {
         if let Some(target) = self.prompts.routes.get(name) {
             return Ok(target.clone());
         }
-        // A bare name is enough where only one server has such a prompt that
-        // may be used.
+        // A bare name is sufficient if only one server has a permitted prompt of this name.
         let has = |part: &&Part| part.offer.prompts.iter().any(|item| &*item.key == name);
         let of = |part: &Part| self.target(part, ItemKind::Prompt, name);
         let bare: Vec<Target> = self.parts.iter().filter(has).map(of).collect();
@@ -171,8 +167,8 @@ impl View {
         self.named(ItemKind::Prompt, ListKind::Prompts, &self.prompts, name)
     }
 
-    /// Where a resource is read: by the published URI, by taking a wrapped one
-    /// apart, then by templates and by the only server that has resources.
+    /// Returns the target of a resource. Looks for the published URI, then for a wrapped URI, then
+    /// for a matching template, and falls back to the only server that has resources.
     pub(crate) fn resource(&self, uri: &str) -> Result<Target, Error> {
         self.find_resource(uri)?
             .ok_or_else(|| self.unknown_resource(uri))
@@ -186,19 +182,19 @@ impl View {
         }
     }
 
-    /// The resource of a server, by the server's number and its own URI.
+    /// Returns the target of a resource, by the server's number and its own URI.
     pub(crate) fn resource_of(&self, upstream: usize, uri: &str) -> Option<Target> {
         let mut parts = self.parts.iter();
         let part = parts.find(|part| part.upstream.index == upstream)?;
         Some(self.target(part, ItemKind::Resource, uri))
     }
 
-    /// Returns true if links in the results of a server may need a route.
+    /// Returns true if links in the server's results may need a route.
     pub(crate) fn routes_links_of(&self, upstream: &Upstream) -> bool {
         self.linking.contains(&upstream.index)
     }
 
-    /// Returns the route of a URI that a server hands out.
+    /// Returns the route of a URI in a result of the server `from`.
     pub(crate) fn link_route(&self, from: &Upstream, uri: &str) -> LinkRoute {
         if self.wraps_uris || (recover_tool::is_receipt(uri) && self.recover.is_some()) {
             return LinkRoute::Other;
@@ -210,7 +206,7 @@ impl View {
         }
     }
 
-    /// The same; `None` where nothing here has such a URI.
+    /// Like [`resource`](Self::resource), but returns `None` if the URI is unknown.
     pub(crate) fn find_resource(&self, uri: &str) -> Result<Option<Target>, Error> {
         if let Some(target) = self.resources.routes.get(uri) {
             return Ok(Some(target.clone()));
@@ -222,12 +218,12 @@ impl View {
                 .up()
                 .map(|part| Some(self.target(part, ItemKind::Resource, &own)));
         }
-        // Any other listed URI is a route as it is.
+        // Other listed URIs are published unwrapped and were found above.
         let is_wrapped = self.wraps_uris || self.shared_uris.contains(uri);
         let lists =
             |part: &Part| is_wrapped && part.offer.resources.iter().any(|item| &*item.key == uri);
         let of = |part: &Part| self.target(part, ItemKind::Resource, uri);
-        // Every server is asked once, however many of its templates fit.
+        // Each server is checked only once, however many of its templates match.
         let mut asked: Vec<bool> = self.parts.iter().map(lists).collect();
         let listed = self.parts.iter().zip(&asked);
         let listed = listed
@@ -243,7 +239,7 @@ impl View {
                     .iter()
                     .map(|target| target.upstream.settings.id.as_str());
                 return Err(Error::BadParams(format!(
-                    "The servers {} all publish {uri}; use the URI that resources/list gives for the one you mean",
+                    "The servers {} all publish {uri}. Use the URI from resources/list for the server you want",
                     ids.collect::<Vec<_>>().join(", ")
                 )));
             }
@@ -269,8 +265,8 @@ impl View {
         })
     }
 
-    /// The server behind a template, for completion, one where it may be used
-    /// first; else that of a resource.
+    /// Returns the server of a template, for completion. Prefers a server on which the template is
+    /// permitted. Falls back to the server of a resource.
     pub(crate) fn template(&self, uri: &str) -> Result<Target, Error> {
         let has = |part: &&Part| part.offer.templates.iter().any(|item| &*item.key == uri);
         let of = |part: &Part| self.target(part, ItemKind::Resource, uri);
@@ -287,8 +283,7 @@ impl View {
         }
     }
 
-    /// A server that is still starting and that a name or URI which was not
-    /// found may mean.
+    /// Returns the starting server that an unknown name or URI may belong to.
     pub(crate) fn starting(&self, name: &str) -> Option<Starting> {
         let is_starting = |part: &&Part| {
             part.offer.hello.is_none()
@@ -310,7 +305,7 @@ impl View {
         })
     }
 
-    /// The server of this name, if it was not up when the view was built.
+    /// Returns the server of this name if it was not up when the view was built.
     pub(crate) fn absent_server(&self, server: &str) -> Option<Arc<Upstream>> {
         let part = self.part(server)?;
         (part.offer.hello.is_none()).then(|| part.upstream.clone())
@@ -320,27 +315,27 @@ impl View {
         self.preset.as_deref()
     }
 
-    /// Returns the budgets on results.
+    /// Returns the result budgets.
     pub(crate) fn policies(&self) -> &Policies {
         &self.policies
     }
 
-    /// The gateway's own tool for what was cut.
+    /// Returns the gateway's own tool for cut texts.
     pub(crate) fn recover(&self) -> Option<&Recover> {
         self.recover.as_ref()
     }
 
-    /// What stands for the tools where they are not listed.
+    /// Returns the tools that replace unlisted tools.
     pub(crate) fn facade(&self) -> Option<&Facade> {
         self.facade.as_ref()
     }
 
-    /// Returns true if a tool has no argument `goal` of its own.
+    /// Returns true if the tool has no `goal` argument of its own.
     pub(crate) fn lacks_goal(&self, target: &Target) -> bool {
         self.item(target).is_none_or(lacks_goal)
     }
 
-    /// Those of the upstreams below that are up and declare this capability.
+    /// Returns the usable upstreams that are up and declare this capability.
     pub(crate) fn with_capability<'a>(
         &'a self,
         capability: &'a str,
@@ -350,12 +345,12 @@ impl View {
             .map(|part| &part.upstream)
     }
 
-    /// The upstreams of which anything may be used.
+    /// Returns the upstreams that have at least one permitted item.
     pub(crate) fn upstreams(&self) -> impl Iterator<Item = &Arc<Upstream>> {
         self.usable().map(|part| &part.upstream)
     }
 
-    /// The one upstream, where the endpoint shows only one.
+    /// Returns the upstream of an endpoint that shows only one.
     pub(crate) fn only(&self) -> Option<&Arc<Upstream>> {
         self.parts
             .first()
@@ -363,7 +358,7 @@ impl View {
             .map(|part| &part.upstream)
     }
 
-    /// The published name of every upstream's own, by the upstream's index and that name.
+    /// Returns the published name of each item, keyed by the upstream's number and its own name.
     pub(crate) fn published(&self, kind: ListKind) -> Vec<((usize, String), String)> {
         let routes = match kind {
             ListKind::Tools => &self.tools.routes,
@@ -378,7 +373,7 @@ impl View {
             .collect()
     }
 
-    /// A name in one of the forms that are accepted besides the published one.
+    /// Resolves a name in one of the forms that are accepted in addition to the published one.
     fn named(
         &self,
         kind: ItemKind,
@@ -401,7 +396,7 @@ impl View {
                 };
                 if found.as_ref().is_some_and(|other| !same(other)) {
                     return Err(Error::BadParams(format!(
-                        "The name {name} can be read as more than one {kind}"
+                        "The name {name} is ambiguous: it matches more than one {kind}. Use a listed name"
                     )));
                 }
                 found = Some(self.target(part, kind, own));
@@ -423,7 +418,7 @@ impl View {
         })
     }
 
-    /// Where a server's own name or URI leads that was not looked up.
+    /// Returns the target for a server's own name or URI.
     fn target(&self, part: &Part, kind: ItemKind, own: &str) -> Target {
         let Part { upstream, offer } = part;
         let name = Raw::string(own);
@@ -449,7 +444,7 @@ impl View {
         }
     }
 
-    /// The names of the gateway's own tools here.
+    /// Returns the names of the gateway's own tools on this endpoint.
     fn own_tools(&self) -> Vec<&str> {
         let recover = self.recover.iter().map(|recover| &*recover.name);
         let mut names: Vec<&str> = recover.collect();
@@ -464,7 +459,7 @@ impl View {
         self.parts.iter().filter(move |part| part.is_usable(preset))
     }
 
-    /// A tool as its server listed it.
+    /// Returns a tool as its server listed it.
     fn item(&self, target: &Target) -> Option<&Item> {
         let name = target.name.as_text()?;
         let index = target.upstream.index;
@@ -480,8 +475,8 @@ impl View {
 }
 
 impl Kind {
-    /// The published names nearest to one that is unknown, of those that the
-    /// client may use and of the gateway's `own`.
+    /// Returns the published names nearest to an unknown name, among the permitted items and the
+    /// gateway's `own` tools.
     fn nearest(&self, name: &str, own: &[&str]) -> Vec<String> {
         let shown = self.routes.iter().filter(|(_, to)| to.is_usable());
         let shown = shown.map(|(name, to)| (&**name, to.name.as_text().unwrap_or_default()));
@@ -491,7 +486,7 @@ impl Kind {
 }
 
 impl Part {
-    /// Returns true if anything of it may be used.
+    /// Returns true if the preset permits anything of this server.
     fn is_usable(&self, preset: Option<&Preset>) -> bool {
         permission::uses(preset, permit::server_name(&self.upstream))
     }
@@ -511,7 +506,7 @@ fn lacks_goal(tool: &Item) -> bool {
     properties.is_none_or(|properties| properties.member(GOAL_ARGUMENT).is_none())
 }
 
-/// A name that is unknown may be anything, and is told to people.
+/// Limits the length of an unknown name, which comes from the client and is shown in messages.
 fn shortened(name: &str) -> String {
     match name.char_indices().nth(200) {
         Some((end, _)) => format!("{}…", &name[..end]),
@@ -519,7 +514,7 @@ fn shortened(name: &str) -> String {
     }
 }
 
-/// The lists that differ between two views.
+/// Returns the lists that differ between two views.
 pub(crate) fn changes(old: &View, new: &View) -> Vec<ListKind> {
     let differs = |kind: &ListKind| old.listing(*kind) != new.listing(*kind);
     ListKind::ALL.into_iter().filter(differs).collect()

@@ -1,34 +1,31 @@
-//! Who may come in: clients by their tokens, their rights and their limits.
+//! Authentication of clients by their tokens, their rights and their limits.
 //!
-//! The table of clients is an immutable snapshot that is replaced as a whole;
-//! what a client has in use (its bucket, its calls and sessions) is apart from
-//! it and outlives a replacement. A request of a principal without a client
-//! touches neither, and one of a client takes no lock: a hash, a comparison
-//! with every digest, and a few atomics.
+//! The table of clients is an immutable snapshot that is replaced as a whole. The usage of a client
+//! (its bucket, calls and sessions) is stored separately and survives a replacement. Requests of
+//! principals without a client touch neither. Requests of clients take no lock: they cost a hash, a
+//! comparison with every digest, and a few atomics.
 //!
-//! # What slows down somebody who guesses
+//! # Protection against guessing
 //!
-//! Tokens are 256 random bits, so nobody finds one by trying, at whatever
-//! speed. What wrong tokens can cost is work, lines in the log, and, through
-//! the time that an answer takes, knowledge about a right one. Hence:
+//! Tokens are 256 random bits, so they cannot be guessed at any speed. Wrong tokens can still cost
+//! work and log lines, and response times could reveal something about a correct token. Hence:
 //!
-//! - A token is hashed, and its digest is compared with those of all clients
-//!   in constant time without an early end. The time of an answer tells
-//!   neither how much of a token was right nor whose it was. What is longer
-//!   than any token is wrong without being hashed.
-//! - A right token is always let in, at once, whatever else came from the same
-//!   address: on loopback and behind one router everybody shares an address,
-//!   and who can send wrong tokens there must not lock the others out. So the
-//!   comparison is always made, and only the answer to wrong ones changes.
-//! - The first wrong tokens of an address are refused at once, so that a
-//!   person who errs sees it. Then one of them in a while is refused, and only
-//!   after a pause, and all others are told at once to come back later; the
-//!   while doubles up to a minute. The same holds for all addresses together,
-//!   for who has many. Refusals that are held back keep their connections, so
-//!   their number is bounded. Details are in `strikes`.
-//! - What is logged is bounded in time, and holds nothing of the token.
+//! - A token is hashed, and its digest is compared with those of all clients in constant time
+//!   without an early exit. The response time reveals neither how much of a token was right nor
+//!   whose it was. A token over the maximum length is refused without being hashed.
+//! - A correct token is always accepted immediately, regardless of other requests from the same
+//!   address. All clients on loopback or behind one router share an address, and a client that
+//!   sends wrong tokens must not lock out the others. So the comparison is always made, and only
+//!   the response to wrong tokens changes.
+//! - The first wrong tokens of an address are refused immediately, so that a user with a wrong
+//!   token sees the error. After that, one wrong token per interval is refused, after a pause, and
+//!   all others immediately get an error with a retry time. The interval doubles up to a minute.
+//!   The same holds for all addresses together, against clients with many addresses. Refusals that
+//!   are held back keep their connections open, so their number is limited. Details are in
+//!   `strikes`.
+//! - The rate of log messages is limited, and they contain no part of the token.
 //!
-//! Enter at [`Clients::identify`] and [`Clients::permit`].
+//! The entry points are [`Clients::identify`] and [`Clients::permit`].
 
 mod bucket;
 mod digest;
@@ -59,30 +56,30 @@ use crate::meter::{Meter, RefusedFor};
 
 use narrows_upstream::memory::{ClientMemory, Memory};
 
-/// No token is nearly as long.
+/// The maximum length of a token, far above the length of real ones.
 const MAX_TOKEN: usize = 512;
 
-/// Where a request comes from.
+/// The origin of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
     pub address: IpAddr,
-    /// True if it was made on this machine. That takes more than an address of
-    /// loopback: a proxy on this machine has one, too, and speaks for others.
+    /// True if the request was made on this machine. A loopback address is not sufficient: a local
+    /// proxy has one too and forwards requests of others.
     pub from_here: bool,
 }
 
-/// Why it is not known who asks.
+/// The reasons why a client could not be identified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unidentified {
-    /// There is no token, and one is needed.
+    /// The request has no token but needs one.
     Missing,
-    /// The token is nobody's.
+    /// No client has this token.
     Wrong,
-    /// The token is nobody's, like too many before it.
+    /// No client has this token, and the address has sent too many wrong tokens before.
     Throttled { after: Duration },
 }
 
-/// One client, for who operates the gateway.
+/// The settings and usage of a client, for operators.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientReport {
     pub name: String,
@@ -94,9 +91,9 @@ pub struct ClientReport {
     pub max_sessions: Option<usize>,
     pub sessions: usize,
     pub calls_in_flight: usize,
-    /// Requests that were let through since the start.
+    /// The number of requests admitted since the start.
     pub calls: u64,
-    /// Requests and sessions that its limits refused since the start.
+    /// The number of requests and sessions that the client's limits refused since the start.
     pub refused: u64,
 }
 
@@ -104,10 +101,10 @@ pub struct ClientReport {
 pub(crate) struct Clients {
     table: ArcSwap<Table>,
     strikes: Strikes,
-    /// What buckets count their time from.
+    /// The start of time for the buckets.
     epoch: Instant,
     meter: Arc<Meter>,
-    /// How often the table was replaced.
+    /// The number of times that the table was replaced.
     replaced: AtomicU64,
 }
 
@@ -119,7 +116,7 @@ struct Table {
 
 struct Client {
     name: Arc<str>,
-    /// When its token became this one.
+    /// The number of the table in which the client got its present token.
     stamp: u64,
     settings: ClientSettings,
     key: Option<Key>,
@@ -139,16 +136,15 @@ impl Clients {
         clients
     }
 
-    /// Puts other clients in the place of these. What a client of the same
-    /// name has in use stays; who brought a token that counts no more is nobody
-    /// from now on.
+    /// Replaces all clients. The usage of a client with an unchanged name is kept. Principals that
+    /// were identified by a replaced token lose their rights.
     pub(crate) fn replace(&self, settings: &[ClientSettings]) {
         let stamp = self.replaced.fetch_add(1, Ordering::Relaxed) + 1;
         let new = Table::new(settings, &self.table.load(), stamp);
         self.table.store(Arc::new(new));
     }
 
-    /// Who brings this token. May take a while to say that nobody does.
+    /// Returns the client with this token. A refusal may be delayed.
     pub(crate) async fn identify(
         &self,
         token: Option<&str>,
@@ -163,7 +159,7 @@ impl Clients {
             None => table.anonymous(peer).ok_or(Unidentified::Missing),
         };
         let found = found.map(|client| Principal::Client(client.known()));
-        // Not held while somebody waits.
+        // Dropped before the delay below.
         drop(table);
         if found != Err(Unidentified::Wrong) {
             return found;
@@ -172,7 +168,7 @@ impl Clients {
         match self.strikes.strike(peer.address) {
             Verdict::AtOnce => Err(Unidentified::Wrong),
             Verdict::Held(_place) => {
-                // Boxed: hardly anybody needs the room.
+                // Boxed because the delay is rare.
                 Box::pin(sleep(HOLD)).await;
                 Err(Unidentified::Wrong)
             }
@@ -180,9 +176,8 @@ impl Clients {
         }
     }
 
-    /// Returns true if `asked` is among the rights of a principal. Nobody who
-    /// is not in the table has any, and where there is no table everybody has
-    /// all.
+    /// Returns true if the rights of a principal include `asked`. Principals that are not in the
+    /// table have no rights. If the table is empty, everyone has all rights.
     pub(crate) fn may(&self, principal: &Principal, asked: impl FnOnce(&Doors) -> bool) -> bool {
         let table = self.table.load();
         match principal {
@@ -194,7 +189,7 @@ impl Clients {
         }
     }
 
-    /// Leave for one request, which counts as in flight as long as the permit is held.
+    /// Permits one request, which counts as in flight while the permit is held.
     pub(crate) fn permit(&self, principal: &Principal) -> Result<ClientPermit, Error> {
         let Some(client) = self.client(principal)? else {
             return Ok(ClientPermit::free());
@@ -212,13 +207,14 @@ impl Clients {
         Ok(permit)
     }
 
-    /// The memory that the client behind a principal holds; `None` where there is none.
+    /// Returns the memory account of the client behind a principal. `None` if there is no such
+    /// client.
     pub(crate) fn memory(&self, principal: &Principal, all: &Memory) -> Option<ClientMemory> {
         let client = self.client(principal).ok()??;
         Some(client.usage.memory(all))
     }
 
-    /// Leave for one request that is answered in no time.
+    /// Permits one request that is answered immediately.
     pub(crate) fn pass(&self, principal: &Principal) -> Result<(), Error> {
         match self.client(principal)? {
             Some(client) => self.take_turn(&client),
@@ -226,9 +222,9 @@ impl Clients {
         }
     }
 
-    /// Leave for one session, until the seat is dropped. A client without a
-    /// limit of its own has at most half of the gateway's `max_sessions` where
-    /// there are others, so that it cannot take all of them.
+    /// Permits one session, until the seat is dropped. If there are other clients, a client without
+    /// its own limit gets at most half of the gateway's `max_sessions`, so that it cannot use up
+    /// all of them.
     pub(crate) fn seat(
         &self,
         principal: &Principal,
@@ -255,8 +251,8 @@ impl Clients {
         table.clients.iter().map(|client| client.report()).collect()
     }
 
-    /// The client behind a principal; `None` where nothing is limited. One
-    /// that has left the table has no session any more.
+    /// Returns the client behind a principal, or `None` if the principal has no limits. Returns an
+    /// error for a client that was removed from the table, because its sessions have ended.
     fn client(&self, principal: &Principal) -> Result<Option<Arc<Client>>, Error> {
         let Principal::Client(known) = principal else {
             return Ok(None);
@@ -304,14 +300,14 @@ impl Table {
         table
     }
 
-    /// A client that came with the token that it has now.
+    /// Returns a client if its token is still the one that identified it.
     fn known(&self, known: &KnownClient) -> Option<&Arc<Client>> {
         let client = self.by_name.get(&known.name)?;
         (client.stamp == known.stamp).then_some(client)
     }
 
     fn find(&self, token: &str) -> Option<&Arc<Client>> {
-        // Nobody's token is nothing, even if its digest is among them.
+        // An empty token is refused even if its digest is configured.
         if token.is_empty() || token.len() > MAX_TOKEN {
             return None;
         }
@@ -361,12 +357,12 @@ impl Client {
 }
 
 impl Doors {
-    /// Returns true if the endpoint of this name is among them.
+    /// Returns true if the endpoint of this name is included.
     pub(crate) fn has_endpoint(&self, name: &str) -> bool {
         self.any(|door| matches!(door, DoorName::Endpoint(own) if own == name))
     }
 
-    /// Returns true if those of the server of this id are among them.
+    /// Returns true if the entry points of the server with this id are included.
     pub(crate) fn has_server(&self, id: &str) -> bool {
         self.any(|door| match door {
             DoorName::Server(own) => own == id,

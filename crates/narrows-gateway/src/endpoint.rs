@@ -1,4 +1,4 @@
-//! Endpoints, and what the clients of an endpoint see of it under their presets.
+//! Endpoints, and their views for clients under different presets.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,8 +11,7 @@ use crate::catalogue::{Part, Plan, Scope, Uris, View, changes};
 use narrows_results::shaping::Shaping;
 use narrows_upstream::exchange::Notice;
 
-/// An endpoint. It outlives changes of settings and presets, and so do the
-/// sessions that were opened at it.
+/// An endpoint. Endpoints and their sessions survive changes of settings and presets.
 pub(crate) struct Endpoint {
     pub(crate) name: Arc<str>,
     /// True for the endpoint of one server, whose id is the endpoint's name.
@@ -21,12 +20,12 @@ pub(crate) struct Endpoint {
     views: Mutex<HashMap<ClientPresets, Arc<PresetView>>>,
 }
 
-/// The presets, by id, that bind a client other than the endpoint's own.
+/// The ids of the presets that bind a client.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ClientPresets {
     /// Replaces the preset of the endpoint.
     pub(crate) instead: Option<String>,
-    /// Binds in addition.
+    /// Applies in addition to the preset of the endpoint.
     pub(crate) besides: Option<String>,
 }
 
@@ -46,11 +45,11 @@ impl Endpoint {
         }
     }
 
-    /// The name that operators read, unique among all endpoints.
+    /// Returns the name for operators, unique among all endpoints.
     pub(crate) fn label(&self) -> Arc<str> {
         match self.single {
             false => self.name.clone(),
-            // No name of an endpoint holds a slash.
+            // Endpoint names contain no slash.
             true => format!("servers/{}", self.name).into(),
         }
     }
@@ -59,8 +58,7 @@ impl Endpoint {
         &self.shaping
     }
 
-    /// Returns the view for clients under these presets. `make` builds it if
-    /// there is none yet.
+    /// Returns the view for clients under these presets. Calls `make` if there is no such view yet.
     pub(crate) fn preset_view(
         &self,
         presets: &ClientPresets,
@@ -75,12 +73,11 @@ impl Endpoint {
         view
     }
 
-    /// Builds every view again. Returns true if any of them lists something
-    /// else than before.
+    /// Rebuilds every view. Returns true if the lists of any view have changed.
     pub(crate) fn rebuild(&self, parts: &[Part]) -> bool {
         let mut differs = false;
         self.forget_unused();
-        // Built outside of the lock, because it takes time.
+        // Built outside the lock because it takes time.
         let all: Vec<Arc<PresetView>> = self.views.lock().values().cloned().collect();
         for own in all {
             let view = View::build(&own.plan, parts);
@@ -90,8 +87,7 @@ impl Endpoint {
         differs
     }
 
-    /// Builds every view by a new plan. Returns true if any of them lists
-    /// something else than before.
+    /// Rebuilds every view with a new plan. Returns true if the lists of any view have changed.
     pub(crate) fn renew(&self, parts: &[Part], plan: impl Fn(&ClientPresets) -> Plan) -> bool {
         let mut differs = false;
         self.forget_unused();
@@ -100,7 +96,7 @@ impl Endpoint {
             let new = PresetView::new(plan(presets), parts);
             differs |= !changes(&view.view(), &new.view()).is_empty();
             match new.plan == view.plan {
-                // The servers may still be other instances.
+                // The plan is equal, but the servers may have been replaced.
                 true => view.view.store(new.view()),
                 false => *view = Arc::new(new),
             }
@@ -111,7 +107,7 @@ impl Endpoint {
     /// Drops the views that no session uses.
     fn forget_unused(&self) {
         let mut views = self.views.lock();
-        // One reference is the table's own.
+        // The table itself holds one reference.
         views.retain(|presets, view| {
             *presets == ClientPresets::default() || Arc::strong_count(view) > 1
         });
@@ -134,8 +130,7 @@ impl PresetView {
         &self.plan
     }
 
-    /// Adds the name of its server to a notice, where the endpoint joins
-    /// several servers.
+    /// Adds the name of its server to a notice if the endpoint joins several servers.
     pub(crate) fn signed(&self, notice: Notice) -> Notice {
         let (Scope::Joined(settings), Some(server)) = (&self.plan.scope, &notice.server) else {
             return notice;

@@ -1,4 +1,4 @@
-//! Why a request was not answered with a result.
+//! The errors of requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,12 +11,11 @@ use narrows_results::Error as ResultsError;
 pub use narrows_upstream::Fault;
 use narrows_upstream::chain::Recursion;
 
-/// A variant exists because an edge answers it differently or because its
-/// text tells the client something else. Codes and statuses are given to them
-/// at the edge, in one file.
+/// The reason why a request failed. Variants differ in the response at the edge or in the text for
+/// the client. The edge assigns their codes and statuses, in a single file.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
-    /// The server did not answer with a result.
+    /// The server did not return a result.
     #[error(transparent)]
     Upstream(#[from] narrows_upstream::Error),
     #[error("Unknown {kind}: {name}{}", did_you_mean(nearest))]
@@ -42,8 +41,10 @@ pub enum Error {
     BadParams(String),
     #[error("Method not found: {0}")]
     UnknownMethod(String),
-    /// The request has been here before.
-    #[error("This gateway is its own server: an entry of its servers leads back to it")]
+    /// The request has already passed through this gateway.
+    #[error(
+        "This gateway is one of its own servers: a server entry leads back to it. Remove that entry"
+    )]
     OwnServer,
     #[error("Request id {0} is already in use")]
     DuplicateId(String),
@@ -51,18 +52,18 @@ pub enum Error {
     TooManyCalls(usize),
     #[error("Too many sessions (limit {0})")]
     TooManySessions(usize),
-    #[error("Client '{client}' asks too often (limit {per_minute} a minute)")]
+    #[error("Client '{client}' sends too many requests (limit {per_minute} per minute)")]
     RateLimited {
         client: String,
         per_minute: u32,
-        /// When the same request would be let through.
+        /// The time until the same request would be admitted.
         after: Duration,
     },
     #[error("Client '{client}' has too many requests in flight (limit {max})")]
     ClientBusy { client: String, max: usize },
     #[error("Client '{client}' has too many sessions (limit {max})")]
     ClientSessions { client: String, max: usize },
-    /// The client took its request back; nobody waits for an answer.
+    /// The client cancelled the request and does not expect a response.
     #[error("Request cancelled")]
     Cancelled,
     #[error("The session has ended")]
@@ -70,13 +71,13 @@ pub enum Error {
     /// The gateway accepts no new work.
     #[error("The gateway is shutting down. Try again when it has restarted")]
     ShuttingDown,
-    /// The gateway ended before the call did.
-    #[error("The gateway is shutting down and did not wait longer for this call{}", told_progress(*sent))]
+    /// The gateway shut down before the call ended.
+    #[error("The gateway is shutting down and stopped waiting for this call{}", told_progress(*sent))]
     Interrupted {
-        /// True if the server may have received it.
+        /// True if the server may have received the call.
         sent: bool,
     },
-    /// Something of ours failed; the log says more.
+    /// A fault in the gateway itself. The log contains the details.
     #[error("{0}")]
     Internal(&'static str),
 }
@@ -99,7 +100,7 @@ impl From<ResultsError> for Error {
 }
 
 impl Error {
-    /// A tool that runs only as a task was called where tasks are not routed.
+    /// Returns the error for calling a tool that runs only as a task where tasks are not routed.
     pub(crate) fn needs_task(published: &str, server: &str) -> Error {
         Error::NeedsTask {
             name: published.to_owned(),
@@ -128,7 +129,7 @@ impl Error {
         }
     }
 
-    /// The server that is to blame, where one is.
+    /// Returns the server that caused the error, if any.
     pub(crate) fn server(&self) -> Option<&str> {
         match self {
             Error::Upstream(error) => error.server(),
@@ -136,8 +137,7 @@ impl Error {
         }
     }
 
-    /// Returns true if the same request may succeed later without anybody
-    /// changing it.
+    /// Returns true if the same request may succeed later without any change.
     pub fn retry(&self) -> bool {
         use Error::*;
         match self {
@@ -153,7 +153,7 @@ impl Error {
         }
     }
 
-    /// The stable word for programs, `data.code` on the wire.
+    /// Returns the stable error code for programs, `data.code` on the wire.
     pub fn word(&self) -> &'static str {
         use Error::*;
         match self {
@@ -197,8 +197,8 @@ impl Error {
     }
 }
 
-/// The suggestions of a message about an unknown name. They are part of the
-/// message because models read it and not `data`.
+/// Returns the suggestions in a message about an unknown name. They are part of the message because
+/// models read the message and not `data`.
 pub(crate) fn did_you_mean(nearest: &[String]) -> String {
     match nearest {
         [] => String::new(),
@@ -209,7 +209,7 @@ pub(crate) fn did_you_mean(nearest: &[String]) -> String {
     }
 }
 
-/// The end of the sentence that says that something is not allowed.
+/// Returns the end of the message that an item is not allowed.
 fn by_rules(denial: &Denial) -> String {
     match denial.source {
         DenialSource::Preset(_) => " by current preset".to_owned(),
@@ -217,14 +217,14 @@ fn by_rules(denial: &Denial) -> String {
     }
 }
 
-/// The end of the sentence that says that a call was interrupted.
+/// Returns the end of the message that a call was interrupted.
 fn told_progress(sent: bool) -> &'static str {
     match sent {
         true => {
             ". Its server may have received it: check whether it was carried out before you repeat it"
         }
         false => {
-            ". It was not sent to its server: it can be repeated when the gateway has restarted"
+            ". It was not sent to its server, so it can be repeated when the gateway has restarted"
         }
     }
 }

@@ -1,11 +1,10 @@
 //! The log events of a call (founding document 002).
 //!
-//! An event becomes a `tracing` event with the target `narrows::event`, its
-//! name in `event`, JSON text in `payload` and its time in `at_ms`. The call
-//! path notes events with [`step`] and [`trouble`]; `queue` formats and logs
-//! them a moment later. `limit` decides how many calls are logged at all.
-//! Bodies are not parsed: arguments are copied up to a limit, with the values
-//! of secret-looking members left out; of results only the size is logged.
+//! An event becomes a `tracing` event with the target `narrows::event`, its name in `event`, JSON
+//! text in `payload` and its time in `at_ms`. The call path records events with [`step`] and
+//! [`trouble`]; `queue` formats and logs them shortly afterwards. `limit` decides which calls are
+//! logged. Bodies are not parsed. Arguments are copied up to a limit and the values of
+//! secret-looking members are removed. Only the size of results is logged.
 
 mod limit;
 mod queue;
@@ -18,20 +17,20 @@ use narrows_wire::Raw;
 use narrows_wire::redact::redact;
 use tracing::Level;
 
-/// Bytes of a JSON value that the log shows.
+/// The maximum number of bytes of a JSON value in the log.
 const MAX_BYTES: usize = 2_000;
 
-/// One request through all of its events.
+/// Identifies a request in all its log events.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tag {
     session: u64,
     pub(crate) request: u64,
-    /// False for a call beyond the limit of the log.
+    /// False if the call is beyond the limit of the log.
     is_logged: bool,
 }
 
 impl Tag {
-    /// The tag of a request, which takes its place in the limit of the log.
+    /// Returns the tag of a request and counts the request against the limit of the log.
     pub(crate) fn of(session: u64, request: u64) -> Tag {
         let is_wanted = tracing::enabled!(target: "narrows::event", Level::INFO);
         let is_logged = is_wanted && queue::CALLS.admit();
@@ -45,7 +44,7 @@ impl Tag {
         }
     }
 
-    /// The tag of a request of which only failures are logged.
+    /// Returns the tag of a request whose failures alone are logged.
     pub(crate) const fn unlogged(session: u64, request: u64) -> Tag {
         Tag {
             session,
@@ -66,26 +65,26 @@ enum Severity {
     Warn,
 }
 
-/// A member of an event, in a form that costs the call path little.
+/// The value of an event's member, in a form that is cheap to create on the call path.
 #[derive(Debug)]
 pub(crate) enum Value {
     Null,
     Number(u64),
-    /// Text of a fixed list, such as a method or an error code.
+    /// A fixed text, such as a method or an error code.
     Word(&'static str),
-    /// Text that is shared, such as the id of a server.
+    /// A shared text, such as the id of a server.
     Shared(Arc<str>),
     Text(Box<str>),
-    /// JSON of ours.
+    /// JSON created by the gateway.
     Json(Raw),
-    /// The beginning of JSON that a peer sent, with the length of the whole.
+    /// The beginning of JSON from a peer, with the full length.
     Sent {
         start: Box<[u8]>,
         length: usize,
     },
 }
 
-/// Notes a step of a call.
+/// Records a step of a call.
 pub(crate) fn step<V: Into<Value>>(
     name: &'static str,
     tag: Tag,
@@ -96,8 +95,7 @@ pub(crate) fn step<V: Into<Value>>(
     }
 }
 
-/// Notes a failure. It is logged for calls beyond the limit too, up to a limit
-/// of its own.
+/// Records a failure. Failures of calls beyond the limit are logged too, up to a separate limit.
 pub(crate) fn trouble<V: Into<Value>>(
     name: &'static str,
     tag: Tag,
@@ -113,7 +111,7 @@ pub(crate) fn trouble<V: Into<Value>>(
     }
 }
 
-/// Logs the events that still wait. Call this before the log ends.
+/// Logs all waiting events. Must be called before the log is closed.
 pub fn flush() {
     queue::flush();
 }
@@ -131,12 +129,12 @@ fn note<V: Into<Value>>(
     queue::push(severity, name, tag, members);
 }
 
-/// JSON that a peer sent, as far as the log may show it.
+/// Returns the part of a peer's JSON that the log may contain.
 pub(crate) fn shown(raw: &Raw) -> Value {
     sent(raw.as_str(), raw.len())
 }
 
-/// The same for the beginning of JSON of `length` bytes.
+/// Returns the same for the beginning of JSON with a full length of `length` bytes.
 pub(crate) fn sent(start: &str, length: usize) -> Value {
     let bytes = start.as_bytes();
     Value::Sent {
@@ -145,7 +143,7 @@ pub(crate) fn sent(start: &str, length: usize) -> Value {
     }
 }
 
-/// Text that may hold what a peer sent, cut to a length.
+/// Returns a text that may contain a peer's data, cut to a maximum length.
 pub(crate) fn cut(text: &str) -> Value {
     Value::Text(match text.char_indices().nth(MAX_BYTES / 4) {
         Some((end, _)) => format!("{}…", &text[..end]).into(),
@@ -167,7 +165,7 @@ impl Value {
     }
 }
 
-/// JSON whole if it is short enough, else its beginning as text.
+/// Returns the complete JSON if it is short enough, otherwise its beginning as text.
 fn sent_to_raw(start: &[u8], length: usize) -> Raw {
     let text = redact(start);
     if start.len() == length

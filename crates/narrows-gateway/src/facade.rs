@@ -1,12 +1,10 @@
-//! Tools that are told of and called, not listed: the gateway's own `inspect`,
-//! `exec` and `search_tools`, which stand for all others on endpoints that
-//! expose tools so.
+//! The gateway's own tools `inspect`, `exec` and `search_tools`, which replace the list of all
+//! tools on lazy and search endpoints.
 //!
-//! A [`Facade`] belongs to a view and knows nothing but what is in it: no
-//! answer of `inspect` or `search_tools` asks a server. What it says is decided
-//! here; who may see what was decided before, in `permit`. Whatever is wrong
-//! with a question is a result that says so, since models read those and can do
-//! better; only what a preset forbids is an error.
+//! A [`Facade`] belongs to a view and uses only its data: `inspect` and `search_tools` send no
+//! request to a server. The facade formats the responses; access was decided before, in `permit`.
+//! Mistakes in a request are returned as results, because models read results and can correct the
+//! request. Only items that a preset forbids cause an error.
 
 mod answer;
 mod dress;
@@ -42,16 +40,16 @@ use crate::target::Target;
 use narrows_results::shaping::{Policies, RecoverTool, ResultArguments};
 use narrows_upstream::{Item, Upstream};
 
-/// How a client comes to know which tools there are.
+/// The way in which clients learn of the available tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// The description of `inspect` says it.
+    /// From the description of `inspect`.
     Lazy,
-    /// It searches.
+    /// By searching.
     Search,
 }
 
-/// The gateway's own tools on such an endpoint.
+/// The gateway's own tools on lazy and search endpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OwnTool {
     Inspect,
@@ -59,12 +57,12 @@ pub(crate) enum OwnTool {
     Search,
 }
 
-/// One server that is up, with what it offers.
+/// A server that is up, with the tools that it offers.
 pub(crate) struct Shelf {
     pub(crate) upstream: Arc<Upstream>,
     pub(crate) server_info: Raw,
     pub(crate) instructions: Option<String>,
-    /// What the preset in force says against all of it.
+    /// The rule of the preset that denies the whole server.
     pub(crate) denied: Option<Arc<Denial>>,
     pub(crate) tools: Vec<Shown>,
     pub(crate) hidden: Vec<Hidden>,
@@ -74,9 +72,9 @@ pub(crate) struct Shelf {
 /// A tool that may be used.
 pub(crate) struct Shown {
     pub(crate) item: Item,
-    /// As it is called on endpoints that list it.
+    /// The name of the tool on endpoints that list it.
     pub(crate) published: Box<str>,
-    /// Where calls of it lead.
+    /// The target of calls.
     pub(crate) target: Target,
 }
 
@@ -87,26 +85,26 @@ pub(crate) struct Hidden {
     pub(crate) denial: Arc<Denial>,
 }
 
-/// A tool that runs only as a task, which cannot be called here.
+/// A tool that runs only as a task and cannot be called on this endpoint.
 pub(crate) struct TaskOnly {
     pub(crate) name: Box<str>,
     pub(crate) published: Box<str>,
 }
 
-/// What `exec` was asked to do.
+/// The action that a call of `exec` requests.
 pub(crate) enum Errand {
-    /// To call this tool; its arguments are as its schema wants them.
+    /// Calls this tool. The arguments match its schema.
     Call {
         target: Target,
-        /// As it is called on endpoints that list it.
+        /// The name of the tool on endpoints that list it.
         published: Box<str>,
         arguments: Raw,
-        /// What its result is wanted for.
+        /// The search options for the result.
         looks_for: ResultArguments,
     },
-    /// To give back what was cut, with the arguments of the gateway's own tool.
+    /// Recovers cut text, with the arguments for the gateway's own tool.
     Recover(Option<Raw>),
-    /// Nothing that can be done; this result says why.
+    /// Nothing. The result contains the reason.
     Answered(Raw),
 }
 
@@ -114,20 +112,20 @@ pub(crate) struct Facade {
     way: Way,
     settings: FacadeSettings,
     servers: Servers,
-    /// What is said of the servers where tools are listed.
+    /// The description that lists the servers.
     listing: Listing,
-    /// The most characters of text in one answer.
+    /// The maximum number of characters of text in one result.
     max_chars: usize,
-    /// How `exec` is told to get back what was cut, where anything is.
+    /// The name of the recovery tool in calls of `exec`. `None` if nothing is cut.
     recover: Option<Box<str>>,
-    /// Made by the first search: most views are never searched.
+    /// Built by the first search, because most views are never searched.
     index: OnceLock<Index>,
 }
 
 impl Facade {
-    /// Made of the servers that are up; of those that are `down` it can say so.
-    /// That happens with every change of every server, so whatever is not listed
-    /// is made when it is first asked for.
+    /// Creates a facade from the servers that are up. Servers in `down` are named in errors. A
+    /// facade is created with every change of a server, so data that is not part of the lists is
+    /// created on first use.
     pub(crate) fn new(
         way: Way,
         settings: FacadeSettings,
@@ -151,7 +149,7 @@ impl Facade {
         }
     }
 
-    /// The tools as they are listed: ours, in a stable order. Pinned ones are
+    /// Returns the list entries of the gateway's own tools, in a stable order. Pinned tools are
     /// listed by the view.
     pub(crate) fn own_tools(&self) -> Vec<Raw> {
         let recover = self.recover.as_deref();
@@ -165,13 +163,13 @@ impl Facade {
         }
     }
 
-    /// Whether a tool is listed all the same.
+    /// Returns true if the tool is listed in addition to the gateway's own tools.
     pub(crate) fn is_pinned(&self, upstream: &Upstream, name: &str) -> bool {
         let fits = |pattern: &Pattern| pattern.matches(permit::server_name(upstream), name);
         self.way == Way::Search && self.settings.pin.iter().any(fits)
     }
 
-    /// Which of ours a name means.
+    /// Returns the gateway's own tool of this name.
     pub(crate) fn own(&self, name: &str) -> Option<OwnTool> {
         match (self.way, name) {
             (_, inspect::NAME) => Some(OwnTool::Inspect),
@@ -187,7 +185,7 @@ impl Facade {
         [inspect::NAME, exec::NAME].into_iter().chain(search)
     }
 
-    /// What `initialize` says as instructions on such an endpoint.
+    /// Returns the `instructions` of the `initialize` result.
     pub(crate) fn instructions(&self) -> String {
         let how = match self.way {
             Way::Lazy => {
@@ -201,26 +199,25 @@ impl Facade {
         };
         match &self.recover {
             Some(recover) => format!(
-                "{how} Long results are cut to a digest: pass find or goal to exec, or look \
-                 into the whole with exec(\"{}\", \"{recover}\", {{\"prune_id\", \"query\"}}).",
+                "{how} Long results are cut to a digest: pass find or goal to exec, or query \
+                 the full text with exec(\"{}\", \"{recover}\", {{\"prune_id\", \"query\"}}).",
                 servers::OURS
             ),
             None => how.to_owned(),
         }
     }
 
-    /// What the servers' tools do and take: a result, also where it says what
-    /// is wrong with the question.
+    /// Describes the tools of a server. Mistakes in the arguments are reported as a result.
     pub(crate) fn inspect(&self, arguments: Option<&Raw>) -> Result<Raw, Error> {
         told(self.inspected(arguments))
     }
 
-    /// The tools for a task, best first.
+    /// Returns the tools that fit a task, best first.
     pub(crate) fn search(&self, arguments: Option<&Raw>) -> Result<Raw, Error> {
         told(self.found(arguments))
     }
 
-    /// The tool that gives back what was cut, as clients call it.
+    /// Returns the recovery tool in the form in which clients call it.
     pub(crate) fn recover_tool(&self) -> Option<RecoverTool> {
         Some(RecoverTool {
             name: self.recover.as_deref()?.into(),
@@ -228,7 +225,7 @@ impl Facade {
         })
     }
 
-    /// What a call of `exec` is to do.
+    /// Returns the action that a call of `exec` requests.
     pub(crate) fn exec(&self, arguments: Option<&Raw>) -> Result<Errand, Error> {
         match self.errand(arguments) {
             Ok(errand) => Ok(errand),
@@ -237,7 +234,7 @@ impl Facade {
         }
     }
 
-    /// A tool's result in the form of `exec`, after its repair and its budget.
+    /// Formats a tool's result for `exec`, after its repair and its budget.
     pub(crate) fn dress(&self, result: Raw, form: ResultForm) -> Raw {
         dress::dress(result, &self.settings, form)
     }

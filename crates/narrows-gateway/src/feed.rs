@@ -1,8 +1,7 @@
-//! What happens in a gateway, for who operates it: the last calls, and a
-//! stream of happenings.
+//! The recent calls and the event stream of a gateway, for operators.
 //!
-//! Nothing here holds a body. Who listens too slowly misses happenings and is
-//! told how many; nobody waits for a listener.
+//! Neither contains bodies. A slow listener misses events and receives their number. No sender
+//! waits for a listener.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -16,64 +15,64 @@ use tokio::sync::broadcast;
 use crate::applied::Applied;
 use narrows_wire::Timestamp;
 
-/// Calls that are remembered.
+/// The number of calls that are kept.
 const REMEMBERED: usize = 1_000;
 
-/// Happenings that wait for a slow listener.
+/// The number of events that wait for a slow listener.
 const WAITING: usize = 1_024;
 
-/// One request of a client, after its end.
+/// A completed request of a client.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CallRecord {
     pub at: At,
-    /// The session's number; 0 for plain JSON-RPC, which has none.
+    /// The number of the session, or 0 for plain JSON-RPC, which has no session.
     pub session: u64,
-    /// The name of an endpoint, `servers/` and the id of a server, or
-    /// `api/mcp-gateway` for plain JSON-RPC.
+    /// The name of an endpoint, `servers/` followed by the id of a server, or `api/mcp-gateway` for
+    /// plain JSON-RPC.
     pub endpoint: Arc<str>,
-    /// The name of the client; none where no token was needed.
+    /// The name of the client, or `None` if no token was needed.
     pub client: Option<Arc<str>>,
     pub method: MethodName,
-    /// What was asked for, as the client named it, cut where it is long.
+    /// The requested item, as named by the client. Long names are cut.
     pub name: Option<Box<str>>,
-    /// The server that worked on it.
+    /// The server that handled the request.
     pub server: Option<Arc<str>>,
-    /// From the request to the answer.
+    /// The time from the request to the response.
     pub elapsed_us: u64,
-    /// The params.
+    /// The size of the params.
     pub bytes_in: usize,
-    /// The result, or the error that a server answered.
+    /// The size of the result, or of the error from a server.
     pub bytes_out: usize,
-    /// `None` if it ended well.
+    /// `None` if the request succeeded.
     pub error: Option<CallError>,
 }
 
-/// A method of MCP, or what a client sent in its place, cut where it is long.
+/// An MCP method, or the method that the client sent instead. Long ones are cut.
 pub type MethodName = Cow<'static, str>;
 
-/// When a call ended. It is written as RFC 3339 by who reads it, since most
-/// calls are remembered and never read.
+/// The time when a call ended. Formatted as RFC 3339 only when read, because most records are never
+/// read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct At(SystemTime);
 
-/// Why a call has no result.
+/// The error of a call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CallError {
-    /// The stable word, `data.code` on the wire.
+    /// The stable error code, `data.code` on the wire.
     pub code: &'static str,
-    /// `client`, `upstream` or `gateway`: who has to act.
+    /// The responsible party: `client`, `upstream` or `gateway`.
     pub fault: &'static str,
 }
 
-/// Something that happened.
+/// An event in the gateway.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Happening {
-    /// A server came up, went down, was switched off or is starting.
+    /// A server came up, went down, was disabled or is starting.
     ServerState {
         server: String,
         state: &'static str,
-        /// Why, where it is down.
+        /// The reason if the server is down.
         reason: Option<String>,
     },
     SessionOpened {
@@ -84,27 +83,27 @@ pub enum Happening {
     SessionClosed {
         session: u64,
     },
-    /// The list of tools, prompts or resources of an endpoint is another now.
+    /// The list of tools, prompts or resources of an endpoint has changed.
     ListsChanged {
         endpoint: Arc<str>,
     },
-    /// A server changed the definition of a tool after it was first seen.
+    /// A server changed the definition of a tool after the gateway first read it.
     ToolChanged {
         server: String,
         tool: String,
         /// The members that differ.
         changed: Vec<&'static str>,
-        /// Digests of the definition before and after.
+        /// Digests of the definition before and after the change.
         old: String,
         new: String,
     },
-    /// Settings were changed while it runs.
+    /// Settings were changed at run time.
     SettingsChanged(Applied),
-    /// A new configuration file could not be used, so the old one counts.
+    /// A new configuration is invalid, so the old one remains in force.
     SettingsRefused {
         problems: Vec<String>,
     },
-    /// One session has another preset now.
+    /// A session was switched to another preset.
     PresetSwitched {
         session: u64,
         preset: Option<String>,
@@ -113,7 +112,7 @@ pub enum Happening {
 }
 
 impl Happening {
-    /// As `event` in its JSON.
+    /// Returns the value of `event` in the JSON form.
     pub fn name(&self) -> &'static str {
         match self {
             Happening::ServerState { .. } => "server_state",
@@ -129,12 +128,12 @@ impl Happening {
     }
 }
 
-/// The memory of calls and the stream of happenings.
+/// Keeps the recent calls and sends events to listeners.
 pub(crate) struct Feed {
     calls: Mutex<VecDeque<Arc<CallRecord>>>,
-    /// Of everything but calls.
+    /// Receive all events except calls.
     listeners: broadcast::Sender<Arc<Happening>>,
-    /// There are many calls, and few want to hear of each.
+    /// Receive calls. Separate, because calls are frequent and few listeners need them.
     call_listeners: broadcast::Sender<Arc<Happening>>,
 }
 
@@ -179,12 +178,12 @@ impl Feed {
             calls.push_back(call);
             oldest
         };
-        // What it holds is given back without the lock.
+        // Dropped after the lock is released.
         drop(oldest);
         send(&self.call_listeners, || Happening::Call(told));
     }
 
-    /// Makes and sends a happening, if anybody listens.
+    /// Creates and sends an event if there are listeners.
     pub(crate) fn tell(&self, happening: impl FnOnce() -> Happening) {
         send(&self.listeners, happening);
     }
@@ -197,7 +196,7 @@ impl Feed {
         self.call_listeners.subscribe()
     }
 
-    /// The last calls, the newest first.
+    /// Returns the recent calls, the newest first.
     pub(crate) fn calls(&self) -> Vec<Arc<CallRecord>> {
         self.calls.lock().iter().rev().cloned().collect()
     }
@@ -205,7 +204,7 @@ impl Feed {
 
 fn send(to: &broadcast::Sender<Arc<Happening>>, happening: impl FnOnce() -> Happening) {
     if to.receiver_count() > 0 {
-        // Fails if the last listener left just now, which is nothing to tell.
+        // Fails only if the last listener has just disconnected, so the error can be ignored.
         let _ = to.send(Arc::new(happening()));
     }
 }

@@ -1,4 +1,4 @@
-//! The gateway as the edges see it: endpoints, sessions, health, an end.
+//! The interface of the gateway for the edges: endpoints, sessions, health and shutdown.
 
 mod active_config;
 mod clients;
@@ -61,21 +61,21 @@ use narrows_upstream::{
 #[derive(Clone)]
 pub struct Gateway(Arc<Inner>);
 
-/// Which door a client came to.
+/// The entry point that a client uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Door<'a> {
-    /// `/mcp`, `/mcp/{name}`, stdio: all upstreams joined.
+    /// `/mcp`, `/mcp/{name}` or stdio: all upstreams, joined.
     Endpoint(&'a str),
-    /// `/servers/{id}/mcp`: one upstream, its own names. By id or slug.
+    /// `/servers/{id}/mcp`: one upstream with its own names. The name is an id or a slug.
     Server(&'a str),
 }
 
-/// What `open` gives to an edge.
+/// The result of opening a session.
 pub struct Opened {
     pub session: Arc<Session>,
     /// The result of `initialize`.
     pub result: Raw,
-    /// Events that belong to no call: list changes, updated resources, questions outside calls.
+    /// Events outside calls: list changes, updated resources, and requests of servers.
     pub outbox: EventStream,
 }
 
@@ -86,24 +86,24 @@ pub(crate) struct Inner {
     shaping: Arc<Shaping>,
     pub(crate) meter: Arc<Meter>,
     pruner: Arc<Pruner>,
-    /// The folder for what outlives the process.
+    /// The folder for data that outlives the process.
     folder: Option<PathBuf>,
     services: Arc<SessionServices>,
     pub(crate) memory: Memory,
     pub(crate) feed: Arc<Feed>,
     sessions: Mutex<HashMap<u64, Arc<Session>>>,
     last_session: AtomicU64,
-    /// The change up to which views are built. Held by whoever builds them or
-    /// changes what they are built of.
+    /// The number of the change that the views include. Locked while views or their inputs change.
     built: Mutex<u64>,
     started: Instant,
-    /// The gateway counts as ready from here on, whatever is still starting.
+    /// The time from which the gateway counts as ready, even if servers are still starting.
     ready_at: Instant,
     pub(crate) drain: Drain,
 }
 
 impl Gateway {
-    /// Starts all upstreams, in parallel and in the background. Needs a tokio runtime.
+    /// Starts all upstreams, in parallel and in the background. Must be called inside a tokio
+    /// runtime.
     pub fn start(settings: Settings) -> Gateway {
         let inner = Arc::new(Inner::new(settings));
         for upstream in &inner.config().upstreams {
@@ -114,7 +114,7 @@ impl Gateway {
         Gateway(inner)
     }
 
-    /// The pruner, whether it is configured as a server or not.
+    /// Returns the pruner, which exists even if no server is configured for it.
     pub fn pruner(&self) -> &Pruner {
         &self.0.pruner
     }
@@ -123,26 +123,26 @@ impl Gateway {
         self.0.config().endpoint(door).is_some()
     }
 
-    /// The memory shares of a client with a token, over all of its sessions and
-    /// connections; `None` for clients without one.
+    /// Returns the memory account of a client with a token, which covers all its sessions and
+    /// connections. Returns `None` for clients without a token.
     pub fn memory_of(&self, principal: &Principal) -> Option<ClientMemory> {
         self.0.services.clients.memory(principal, &self.0.memory)
     }
 
-    /// Shares of the memory for one more client.
+    /// Returns a new memory account for a client.
     pub fn memory(&self) -> ClientMemory {
         self.0.memory.client()
     }
 
-    /// The responses that wait to be written to all clients.
+    /// Returns the memory budget for responses that wait to be written to clients.
     pub fn response_memory(&self) -> &Arc<MemoryBudget> {
         &self.0.memory.responses
     }
 
-    /// Carries one object of plain JSON-RPC to the server of this name and its
-    /// answer back, masked. Waits no longer than the server's own limit.
-    /// The edge has asked [`Gateway::may_forward`] before, and has taken the
-    /// client's permit already where the request is large.
+    /// Forwards an object of plain JSON-RPC to the server of this name and returns the masked
+    /// response. Waits at most for the time limit of the server. The edge must have checked
+    /// [`Gateway::may_forward`] before. For large requests it has already taken the client's
+    /// permit.
     pub async fn forward(
         &self,
         principal: &Principal,
@@ -150,7 +150,7 @@ impl Gateway {
         request: &PlainRequest,
         permit: Option<ClientPermit>,
     ) -> Result<Reply, ForwardError> {
-        // Once more: rights may have been taken away while the request came in.
+        // Checked again because rights may have changed while the request was read.
         if !self.may_forward(principal, server) {
             return Err(Error::SessionClosed.into());
         }
@@ -166,36 +166,36 @@ impl Gateway {
         reply.map_err(|error| error.told_to(|id| self.may_forward(principal, id)))
     }
 
-    /// What happens from now on, but for calls.
+    /// Subscribes to events, except for calls.
     pub fn listen(&self) -> broadcast::Receiver<Arc<Happening>> {
         self.0.feed.listen()
     }
 
-    /// The calls that end from now on.
+    /// Subscribes to completed calls.
     pub fn listen_to_calls(&self) -> broadcast::Receiver<Arc<Happening>> {
         self.0.feed.listen_to_calls()
     }
 
-    /// Names this gateway in the header `narrows-gateway` of every request
-    /// that it or a gateway below it makes.
+    /// Returns the mark that identifies this gateway in the `narrows-gateway` header of every
+    /// request that it, or a gateway below it, sends.
     pub fn mark(&self) -> &str {
         self.0.mark()
     }
 
-    /// Returns true if a request with this `narrows-gateway` header came from
-    /// this gateway or from one that it started.
+    /// Returns true if a request with this `narrows-gateway` header came from this gateway or from
+    /// one that it started.
     pub fn is_own(&self, marks: &HeaderValue) -> bool {
         chain::lists(marks, self.mark())
     }
 
-    /// Returns the header for a plain request that came with this one; `None`
-    /// if the request must not be passed on.
+    /// Returns the header for forwarding a plain request with this header, or `None` if the request
+    /// must not be forwarded.
     pub fn passed_on(&self, came_with: &HeaderValue) -> Option<HeaderValue> {
         let http = &self.0.surroundings.http;
         chain::passed_on(came_with, http.mark(), http.marks())
     }
 
-    /// The last calls, the newest first.
+    /// Returns the recent calls, the newest first.
     pub fn calls(&self) -> Vec<Arc<CallRecord>> {
         self.0.feed.calls()
     }
@@ -208,19 +208,19 @@ impl Gateway {
         self.0.refresh_views();
     }
 
-    /// Ends every session, link and child process; returns when nothing is left.
+    /// Ends every session, link and child process, and waits until all have ended.
     pub async fn shutdown(&self) {
         self.0.services.stop.cancel();
         let sessions: Vec<Arc<Session>> = self.0.sessions.lock().values().cloned().collect();
         sessions.iter().for_each(|session| session.close());
         self.0.services.tasks.close();
-        // Every task is bounded by itself; this is for what we did not think of.
+        // Every task has its own time limit. This is a safeguard.
         let limit = self.0.services.limits.grace + Duration::from_secs(5);
         if tokio::time::timeout(limit, self.0.services.tasks.wait())
             .await
             .is_err()
         {
-            tracing::warn!("some background work did not end in time");
+            tracing::warn!("some background tasks did not end in time");
         }
         self.0.keep_house().await;
     }
@@ -294,7 +294,7 @@ impl Inner {
         self.config.load_full()
     }
 
-    /// Every session with what it sees at this moment.
+    /// Returns every session with its present view.
     fn seen(&self) -> Vec<(Arc<Session>, Arc<View>)> {
         let sessions = self.sessions.lock();
         let all = sessions.values();
@@ -302,12 +302,12 @@ impl Inner {
             .collect()
     }
 
-    /// Tells those sessions that see something else now than what they saw.
+    /// Notifies the sessions whose view differs from the old one.
     fn tell_differences(&self, seen: Vec<(Arc<Session>, Arc<View>)>, parts: &[Part]) {
-        // Many sessions see the same, before and after.
+        // Many sessions share the same pair of views.
         let mut known: HashMap<(*const View, *const View), Vec<ListKind>> = HashMap::new();
         for (session, old) in &seen {
-            // It may be about to have one: whoever builds it is waited for.
+            // The session may be building its own view at this moment, so this waits for it.
             if session.rebuild_view(parts) {
                 continue;
             }
@@ -358,8 +358,8 @@ impl SessionHost for Inner {
         })
     }
 
-    /// Builds every view again if anything has changed since they were built,
-    /// and notifies exactly the sessions that see a difference.
+    /// Rebuilds every view if anything has changed since the last build, and notifies exactly the
+    /// sessions whose lists differ.
     fn refresh_views(&self) {
         let mut built = self.built.lock();
         let count = self.surroundings.changes.count();
@@ -397,7 +397,7 @@ impl SessionHost for Inner {
     }
 }
 
-/// Hears what the shared links say outside of calls.
+/// Handles the messages on shared links that belong to no call.
 struct Hearing(Weak<Inner>);
 
 impl SharedNotificationHandler for Hearing {
@@ -424,7 +424,7 @@ impl SharedNotificationHandler for Hearing {
             method => match self.only_sharer(upstream) {
                 Some(session) => session.tell(notice),
                 None => {
-                    tracing::debug!(server = %upstream.settings.id, method, "a notice without an owner")
+                    tracing::debug!(server = %upstream.settings.id, method, "dropping a notification without a recipient")
                 }
             },
         }
@@ -457,8 +457,8 @@ impl SharedNotificationHandler for Hearing {
 }
 
 impl Hearing {
-    /// The session that uses the shared link, if there is just one: what the
-    /// server says to nobody in particular cannot be meant for another.
+    /// Returns the session that uses the shared link, if there is exactly one. Messages without a
+    /// recipient must be meant for it.
     fn only_sharer(&self, upstream: &Upstream) -> Option<Arc<Session>> {
         let inner = self.0.upgrade()?;
         let sessions = inner.sessions.lock();
@@ -516,7 +516,7 @@ async fn end_what_is_idle(inner: Arc<Inner>) {
 }
 
 impl Inner {
-    /// Lets go of texts whose time is over, and writes down what was saved.
+    /// Removes expired texts and writes the totals of saved text to disk.
     async fn keep_house(&self) {
         let (shaping, folder) = (self.shaping.clone(), self.folder.clone());
         let work = tokio::task::spawn_blocking(move || {
@@ -526,10 +526,10 @@ impl Inner {
                 && let Err(error) = write_totals(&folder, &report)
             {
                 shaping.account().report_again();
-                tracing::debug!(%error, "what was saved could not be written down");
+                tracing::debug!(%error, "could not write the totals of saved text");
             }
         });
-        // A fault in there has told of itself.
+        // A panic in the task has already been logged.
         let _ = tokio::time::timeout(self.services.limits.grace.max(Duration::from_secs(1)), work)
             .await;
     }

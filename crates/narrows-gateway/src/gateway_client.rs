@@ -1,5 +1,5 @@
-//! Clients that are gateways themselves. They get the marks of the gateways
-//! behind each item, so that nothing goes round without end.
+//! Clients that are gateways themselves. They receive the marks of the gateways behind each item,
+//! so that calls do not loop.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use crate::error::Error;
 pub(crate) struct GatewayClient {
     /// The mark of this gateway.
     mark: Arc<str>,
-    /// The marks of the gateways that opened sessions for this one.
+    /// The marks of the gateways in front of the client.
     via: Option<Arc<str>>,
 }
 
 impl GatewayClient {
-    /// Recognises a gateway by its name as a client.
+    /// Recognises a gateway by its client name.
     pub(crate) fn of(client: &ClientHello, mark: &str) -> Option<GatewayClient> {
         let name = client.client_info.member("name")?;
         name.as_text()
@@ -36,20 +36,20 @@ impl GatewayClient {
         &self.mark
     }
 
-    /// Returns true if its session was opened, in the end, for a session of
-    /// this gateway.
+    /// Returns true if the client's session was opened on behalf of a session of this gateway,
+    /// directly or through others.
     pub(crate) fn has_come_round(&self) -> bool {
         let via = self.via.as_ref();
         via.is_some_and(|via| leads_back(via, &self.mark))
     }
 
-    /// Returns a client info with the marks up to this gateway.
+    /// Returns a client info with all marks up to this gateway.
     pub(crate) fn mark_info(&self, client_info: &Raw) -> Raw {
         let via = extended(self.via.as_deref(), &self.mark);
         client_info.with_member(VIA, &Raw::string(&via))
     }
 
-    /// Returns the params to pass on.
+    /// Returns the params to forward, with this gateway's mark added.
     pub(crate) fn mark_params(&self, params: Option<Raw>) -> Result<Option<Raw>, Error> {
         let params = params.unwrap_or_else(Raw::empty_object);
         if params.kind() != Kind::Object {
@@ -62,8 +62,8 @@ impl GatewayClient {
         Ok(Some(with(&params, &extended(via.as_deref(), &self.mark))))
     }
 
-    /// Returns a notification to pass on to the client. Those that belong to a
-    /// request cannot go round.
+    /// Returns a notification for the client, with this gateway's mark added. Progress belongs to a
+    /// request and cannot loop, so it is not marked.
     pub(crate) fn mark_notice(&self, notice: Notice) -> Notice {
         if &*notice.method == "notifications/progress" {
             return notice;

@@ -8,12 +8,11 @@ use crate::settings::{ModelReads, Settings};
 use narrows_upstream::chain::via::THROUGH_PROXY;
 use narrows_upstream::exchange::ClientHello;
 
-/// Clients that ignore `list_changed`, so that the first list they read is the
-/// only one.
+/// Clients that ignore `list_changed`, so that they never read a list again.
 const IGNORES_LIST_CHANGED: [&str; 2] = ["codex-mcp-client", "goose"];
 
-/// Clients by the half of a result that their models read, and by the most
-/// characters of a result that reach the model unchanged.
+/// Clients, the half of a result that their models read, and the maximum number of characters that
+/// reach the model unchanged.
 const RESULTS: [(&str, ModelReads, usize); 16] = [
     ("claude-code", ModelReads::Structured, 50_000),
     ("codex-mcp-client", ModelReads::Structured, 40_000),
@@ -37,24 +36,25 @@ const RESULTS: [(&str, ModelReads, usize); 16] = [
     ("claude-ai", ModelReads::Content, 150_000),
 ];
 
-/// How a client treats the results of tools.
+/// A client's handling of tool results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResultTraits {
-    /// None for a client that is not known.
+    /// The half of a result that the model reads. `None` for an unknown client.
     pub reads: Option<ModelReads>,
-    /// Longer texts are cut or moved to a file by the client.
+    /// The maximum length of texts that the client leaves unchanged. It cuts longer texts or moves
+    /// them to a file.
     pub cap: usize,
 }
 
 impl ResultTraits {
-    /// Those of a client that is not known.
+    /// The traits of an unknown client.
     pub(crate) const UNKNOWN: ResultTraits = ResultTraits {
         reads: None,
         cap: usize::MAX,
     };
 }
 
-/// Returns how a client treats results. The settings go before the table.
+/// Returns a client's handling of results. The settings override the table.
 pub(crate) fn results(settings: &Settings, client: &ClientHello) -> ResultTraits {
     let name = name_of(client);
     let known = RESULTS.iter().find(|(known, ..)| *known == name);
@@ -65,16 +65,16 @@ pub(crate) fn results(settings: &Settings, client: &ClientHello) -> ResultTraits
     }
 }
 
-/// The list wait for those clients. Both allow a server at least this long to
+/// The list wait for clients that ignore `list_changed`. Both allow a server at least this long to
 /// start.
 const PATIENT_LIST_WAIT: Duration = Duration::from_secs(20);
 
-/// The longest waits for clients that are gateways. Two gateways that use each
-/// other would wait for each other as long as the settings allow.
+/// The maximum waits for clients that are gateways. Without them, two gateways that use each other
+/// would both wait for the configured time.
 const GATEWAY_INITIALIZE_WAIT: Duration = Duration::from_secs(1);
 const GATEWAY_LIST_WAIT: Duration = Duration::from_secs(4);
 
-/// Returns how long `initialize` waits for servers that are still starting.
+/// Returns the time that `initialize` waits for servers that are still starting.
 pub(crate) fn initialize_wait(settings: &Settings, client: &ClientHello) -> Duration {
     match is_gateway(client) {
         true => settings.initialize_wait.min(GATEWAY_INITIALIZE_WAIT),
@@ -82,9 +82,9 @@ pub(crate) fn initialize_wait(settings: &Settings, client: &ClientHello) -> Dura
     }
 }
 
-/// Returns how long after the start of its session the lists of a client wait
-/// for servers that are still starting. A client that the settings name has
-/// its own limit. A `list_wait` of zero disables waiting for all others.
+/// Returns the time after the start of a session for which the client's lists wait for servers that
+/// are still starting. Settings for the client's name have precedence. A `list_wait` of zero
+/// disables waiting for all other clients.
 pub(crate) fn list_wait(settings: &Settings, client: &ClientHello) -> Duration {
     let name = name_of(client);
     if let Some(wait) = settings.list_wait_by_client.get(&name) {

@@ -1,9 +1,9 @@
 //! State and decisions of the gateway.
 //!
-//! Enter at [`Gateway::start`] and [`Gateway::open`]; follow a call from
-//! [`Session::request`]. This crate knows neither axum nor clap, neither
-//! inbound HTTP statuses nor configuration files: paths, environments and
-//! checked [`Settings`](settings::Settings) are handed in.
+//! The entry points are [`Gateway::start`] and [`Gateway::open`]; a call starts at
+//! [`Session::request`]. This crate does not use axum or clap, and knows neither inbound HTTP
+//! statuses nor configuration files. It receives paths, environments and checked
+//! [`Settings`](settings::Settings).
 
 mod applied;
 mod builtin;

@@ -1,13 +1,12 @@
-//! What a gateway counts, for who watches it over time.
+//! The counters of a gateway.
 //!
-//! Counters are plain atomics, and whoever counts holds those that it counts
-//! on: a session its endpoint's, an upstream its own. The call path looks
-//! nothing up. Labels come from configuration or from fixed lists of words, so
-//! that no client and no server can make series; what was called by which name
-//! is in the [`feed`](crate::feed).
+//! Counters are plain atomics. Every object holds the counters that it updates: a session holds
+//! those of its endpoint, an upstream its own. So the call path needs no lookup. Label values come
+//! from the configuration or from fixed lists, so that neither clients nor servers can create new
+//! series. The names of called items are in the [`feed`](crate::feed).
 //!
-//! Written here, read as [`Family`]s by [`Gateway::measure`](crate::Gateway::measure);
-//! how those are spelled for a scraper is the edge's matter.
+//! [`Gateway::measure`](crate::Gateway::measure) returns the counters as [`Family`]s; the edge
+//! formats them for a scraper.
 
 mod ended;
 mod exposed;
@@ -37,7 +36,7 @@ use self::words::Outcome;
 pub use self::words::{Evicted, RefusedFor};
 use narrows_upstream::{Fault, State};
 
-/// What one gateway counts.
+/// The counters of one gateway.
 #[derive(Default)]
 pub struct Meter {
     in_flight: AtomicU64,
@@ -52,7 +51,7 @@ pub struct Meter {
     servers: Mutex<HashMap<Arc<str>, Arc<ServerMeter>>>,
 }
 
-/// What is counted of one way in.
+/// The counters of one endpoint or of plain JSON-RPC.
 #[derive(Default)]
 pub(crate) struct DoorMeter {
     requests: [[AtomicU64; Outcome::ALL.len()]; Method::ALL.len()],
@@ -60,9 +59,9 @@ pub(crate) struct DoorMeter {
     opened: AtomicU64,
 }
 
-/// What is counted of one server.
+/// The counters of one server.
 pub(crate) struct ServerMeter {
-    /// Made when a method is first called: most servers are asked one or two.
+    /// Created on the first call of a method, because most servers are called with only one or two.
     calls: [OnceLock<Box<CallMeter>>; Method::ALL.len()],
     connects: AtomicU64,
     failures: AtomicU64,
@@ -70,14 +69,14 @@ pub(crate) struct ServerMeter {
     tool_changes: AtomicU64,
 }
 
-/// Calls of one method of one server.
+/// The counters for one method of one server.
 #[derive(Default)]
 struct CallMeter {
     outcomes: [AtomicU64; Outcome::ALL.len()],
     latency: Histogram,
 }
 
-/// What is counted of the recovery store.
+/// The counters of the recovery store.
 #[derive(Default)]
 struct RecoveryMeter {
     kept: AtomicU64,
@@ -90,31 +89,31 @@ struct RecoveryMeter {
 pub(crate) const PLAIN: &str = "api/mcp-gateway";
 
 impl Meter {
-    /// A client was turned away before its request was looked at.
+    /// Counts a client that was refused before its request was processed.
     pub fn refused(&self, reason: RefusedFor) {
         count(&self.refusals[reason as usize]);
     }
 
-    /// Something was closed to make room for something new.
+    /// Counts an object that was closed to make room for a new one.
     pub fn evicted(&self, what: Evicted) {
         count(&self.evictions[what as usize]);
     }
 
-    /// A changed configuration was taken up, or was not because it is wrong.
+    /// Counts a changed configuration, either applied or rejected as invalid.
     pub fn reloaded(&self, taken: bool) {
         count(&self.reloads[usize::from(!taken)]);
     }
 
-    /// Forgets the servers and ways in that are configured no more. The ways
-    /// in of a single server are called `servers/` and its id; that of plain
-    /// JSON-RPC always stays.
+    /// Removes the counters of servers and endpoints that are no longer configured. The endpoint of
+    /// a single server is named `servers/` followed by its id. The counters of plain JSON-RPC
+    /// always stay.
     pub fn retain(&self, server: impl Fn(&str) -> bool, door: impl Fn(&str) -> bool) {
         self.servers.lock().retain(|id, _| server(id));
         let mut doors = self.doors.lock();
         doors.retain(|name, _| &**name == PLAIN || door(name));
     }
 
-    /// The meter of a server, the same for as long as the id is configured.
+    /// Returns the counters of a server, which stay the same as long as the id is configured.
     pub(crate) fn server(&self, id: &str) -> Arc<ServerMeter> {
         let mut servers = self.servers.lock();
         if let Some(known) = servers.get(id) {
@@ -125,23 +124,23 @@ impl Meter {
         new
     }
 
-    /// The meter of a way in.
+    /// Returns the counters of an endpoint or of plain JSON-RPC.
     pub(crate) fn door(&self, name: &Arc<str>) -> Arc<DoorMeter> {
         let mut doors = self.doors.lock();
         doors.entry(name.clone()).or_default().clone()
     }
 
-    /// The counter of messages that were dropped because a client's queue is full.
+    /// Returns the counter of messages that were dropped because a client's queue was full.
     pub(crate) fn dropped(&self) -> &Arc<AtomicU64> {
         &self.dropped
     }
 
-    /// A request has arrived.
+    /// Counts a request that has arrived.
     pub(crate) fn call_began(&self) {
         count(&self.in_flight);
     }
 
-    /// A request has ended. `inside` is the time that was the gateway's own.
+    /// Counts a request that has ended. `inside` is the time spent in the gateway itself.
     pub(crate) fn call_ended(
         &self,
         door: &DoorMeter,
@@ -157,7 +156,7 @@ impl Meter {
         self.inside.observe(inside);
     }
 
-    /// A preset refused something of this kind.
+    /// Counts an item of this kind that a preset refused.
     pub(crate) fn denied(&self, kind: ItemKind) {
         count(&self.denials[kind as usize]);
     }
@@ -196,7 +195,7 @@ impl ServerMeter {
         meter.latency.observe(took);
     }
 
-    /// The server is in another state than before.
+    /// Counts a change of the server's state.
     pub(crate) fn state_changed(&self, state: &State) {
         match state {
             State::Up { .. } => count(&self.connects),
@@ -205,12 +204,12 @@ impl ServerMeter {
         }
     }
 
-    /// The server was asked for a sign of life and gave none.
+    /// Counts a health check that the server did not answer.
     pub(crate) fn health_check_failed(&self) {
         count(&self.health_failures);
     }
 
-    /// The server changed the definition of a tool that was seen before.
+    /// Counts a changed definition of a known tool.
     pub(crate) fn tool_changed(&self) {
         count(&self.tool_changes);
     }

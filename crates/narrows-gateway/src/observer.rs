@@ -1,10 +1,10 @@
-//! The one observer of a request: it notes what happens to a request and
-//! writes it to the log, the metrics and the event bus.
+//! The observer of requests: records the events of a request in the log, the metrics and the event
+//! bus.
 //!
-//! A [`RequestObserver`] belongs to a session, or to the route of plain
-//! JSON-RPC. It begins a [`CallObserver`] for every request, and that one an
-//! [`UpstreamCall`] for every call to a server. Each is finished with the
-//! outcome. One that is dropped before was taken back by its client.
+//! A [`RequestObserver`] belongs to a session or to the plain JSON-RPC route. It creates a
+//! [`CallObserver`] for every request, which creates an [`UpstreamCall`] for every call to a
+//! server. Each is finished with an outcome. If one is dropped before that, the client has
+//! cancelled the request.
 
 #[cfg(test)]
 mod tests;
@@ -23,7 +23,7 @@ use crate::meter::{DoorMeter, Ended, Meter, Method, PLAIN};
 use narrows_results::shaping::{Shaped, Source};
 use narrows_upstream::{Error as UpstreamError, Fault, Redacted, Upstream, UpstreamObserver};
 
-/// The characters of a name that are remembered. Names may have any length.
+/// The maximum length of a recorded name in characters. Names may have any length.
 const NAME_KEPT: usize = 200;
 
 /// Observes the requests of one session, or those of plain JSON-RPC.
@@ -31,9 +31,9 @@ pub(crate) struct RequestObserver {
     meter: Arc<Meter>,
     feed: Arc<Feed>,
     door: Arc<DoorMeter>,
-    /// 0 for plain JSON-RPC: no session has this number.
+    /// The number of the session. 0 for plain JSON-RPC, because no session has this number.
     session: u64,
-    /// Requests so far.
+    /// The number of requests so far.
     requests: AtomicU64,
     endpoint: Arc<str>,
     client: Option<Arc<str>>,
@@ -47,7 +47,7 @@ pub(crate) struct CallObserver<'a> {
     known: Method,
     began: Instant,
     bytes_in: usize,
-    /// Set once the request is accepted. Events of others are not logged.
+    /// Set when the request is accepted. Events of other requests are not logged.
     tag: OnceLock<Tag>,
     server: OnceLock<Arc<str>>,
     upstream: OnceLock<Arc<Upstream>>,
@@ -69,11 +69,11 @@ pub(crate) struct UpstreamCall<'a> {
     is_finished: bool,
 }
 
-/// A call that went out, as its events describe it.
+/// A call that was sent, with the data for its events.
 struct SentCall {
     began: Instant,
     server: Arc<str>,
-    /// The server's own name for what is called.
+    /// The server's own name for the called item.
     own_name: Option<Raw>,
 }
 
@@ -87,15 +87,15 @@ pub(crate) struct PlainOutcome {
 /// The sizes of a masked reply.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReplySizes {
-    /// Bytes that the server sent.
+    /// The number of bytes from the server.
     pub(crate) bytes: usize,
-    /// Bytes that the client gets.
+    /// The number of bytes for the client.
     pub(crate) bytes_sent: usize,
     pub(crate) cut_strings: usize,
 }
 
 impl RequestObserver {
-    /// Creates the observer of a session that begins now.
+    /// Creates the observer of a new session.
     pub(crate) fn open(
         meter: &Arc<Meter>,
         feed: &Arc<Feed>,
@@ -135,7 +135,7 @@ impl RequestObserver {
         }
     }
 
-    /// Notes the end of the session. Call this once.
+    /// Records the end of the session. Must be called only once.
     pub(crate) fn close(&self) {
         self.door.session_closed();
         let session = self.session;
@@ -146,7 +146,7 @@ impl RequestObserver {
         &self.meter
     }
 
-    /// Returns the number of requests that were accepted so far.
+    /// Returns the number of requests accepted so far.
     pub(crate) fn count(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
     }
@@ -171,7 +171,7 @@ impl RequestObserver {
         }
     }
 
-    /// Begins a request of a client that is known by this request alone.
+    /// Begins a request outside sessions, with its client.
     pub(crate) fn begin_for<'a>(
         &'a self,
         principal: &Principal,
@@ -185,7 +185,7 @@ impl RequestObserver {
 }
 
 impl<'a> CallObserver<'a> {
-    /// Numbers a request that was accepted. From here on its events are logged.
+    /// Assigns a number to an accepted request. From here on its events are logged.
     pub(crate) fn accept(&self) -> u64 {
         let number = self.requests.requests.fetch_add(1, Ordering::Relaxed);
         let session = self.requests.session;
@@ -208,7 +208,7 @@ impl<'a> CallObserver<'a> {
         });
     }
 
-    /// Notes the item that the client asks for. Only the first name counts.
+    /// Records the requested item. Only the first name counts.
     pub(crate) fn named(&self, name: &Raw) {
         self.name.get_or_init(|| {
             let text = name.as_text().unwrap_or_default();
@@ -216,7 +216,7 @@ impl<'a> CallObserver<'a> {
         });
     }
 
-    /// Notes the server that a request failed for before it was called.
+    /// Records the server that caused a request to fail before it was called.
     pub(crate) fn blame(&self, server: &str) {
         self.server.get_or_init(|| server.into());
     }
@@ -248,23 +248,23 @@ impl<'a> CallObserver<'a> {
         }
     }
 
-    /// Notes whether a server may have received the request.
+    /// Records whether a server may have received the request.
     pub(crate) fn set_sent(&self, sent: bool) {
         self.sent.store(sent, Ordering::Relaxed);
     }
 
-    /// Returns whether a server may have received the request.
+    /// Returns true if a server may have received the request.
     pub(crate) fn was_sent(&self) -> bool {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// Counts the request as failed although its client gets a result, because
-    /// that result reports this error.
+    /// Counts the request as failed although its client gets a result, because the result reports
+    /// this error.
     pub(crate) fn failed_in_result(&self, error: &Error) {
         let _ = self.failure.set(error.into());
     }
 
-    /// Logs that a result was no valid one and was repaired.
+    /// Logs that a result was invalid and has been repaired.
     pub(crate) fn repaired(&self, server: &str, name: &Raw) {
         self.trouble("facade_to_llm.decode_failed", || {
             vec![
@@ -274,7 +274,7 @@ impl<'a> CallObserver<'a> {
         });
     }
 
-    /// Logs how a result was brought within its budget.
+    /// Logs the steps that brought a result within its budget.
     pub(crate) fn shaped(&self, source: Source<'_>, shaped: &Shaped, bytes: usize) {
         let about = || {
             vec![
@@ -305,7 +305,7 @@ impl<'a> CallObserver<'a> {
         }
     }
 
-    /// Notes the outcome of a request at an endpoint.
+    /// Records the outcome of a request at an endpoint.
     pub(crate) fn finish(mut self, outcome: &Result<Raw, Error>) {
         if let Err(error) = outcome
             && let Some(server) = error.server()
@@ -318,7 +318,7 @@ impl<'a> CallObserver<'a> {
                 members.push(("bytes", result.len().into()));
                 members
             }),
-            // The client took the request back and waits for no answer.
+            // The client has cancelled the request and expects no response.
             Err(Error::Cancelled) => {}
             Err(error) => {
                 self.denied(error);
@@ -332,8 +332,7 @@ impl<'a> CallObserver<'a> {
         self.count(outcome.into());
     }
 
-    /// Notes the outcome of a request of plain JSON-RPC to the server that the
-    /// client named.
+    /// Records the outcome of a plain JSON-RPC request to the server that the client named.
     pub(crate) fn finish_plain(mut self, server: &str, outcome: PlainOutcome) {
         let elapsed = self.began.elapsed().as_micros() as u64;
         let method = || match self.method {
@@ -389,7 +388,7 @@ impl<'a> CallObserver<'a> {
         let upstream = Duration::from_nanos(*self.upstream_nanos.get_mut());
         let RequestObserver { meter, door, .. } = self.requests;
         meter.call_ended(door, self.known, took.saturating_sub(upstream), &ended);
-        // A record of each ping would push out the calls.
+        // Not recorded, because frequent pings would displace the calls.
         if self.known == Method::Ping {
             return;
         }
@@ -457,8 +456,7 @@ impl Drop for CallObserver<'_> {
 }
 
 impl UpstreamCall<'_> {
-    /// Notes that the request goes out now, under the server's own name for
-    /// what is called.
+    /// Records that the request is being sent, with the server's own name for the called item.
     pub(crate) fn sent(&mut self, upstream: &Upstream, own_name: Option<Raw>) {
         let sent = SentCall {
             began: Instant::now(),
@@ -467,12 +465,12 @@ impl UpstreamCall<'_> {
         };
         let call = self.call;
         call.step("facade_to_downstream.request", || sent.about(call.method));
-        // Set before it is true: a call that is interrupted now may be carried out.
+        // Set before sending, because a call that is interrupted from here on may be carried out.
         call.set_sent(true);
         self.sent = Some(sent);
     }
 
-    /// Logs that the request is sent once more, after this error.
+    /// Logs that the request is repeated after this error.
     pub(crate) fn retried(&self, error: &Error) {
         let Some(sent) = &self.sent else { return };
         self.call.trouble("downstream.retry", || {
@@ -484,7 +482,7 @@ impl UpstreamCall<'_> {
         });
     }
 
-    /// Notes the response of a server, or why there is none.
+    /// Records the response of a server, or the reason why there is none.
     pub(crate) fn finish(mut self, upstream: &Upstream, outcome: &Result<Raw, Error>) {
         if let Some(sent) = &self.sent {
             let method = self.call.method;
@@ -506,7 +504,7 @@ impl UpstreamCall<'_> {
         self.count(&outcome.into());
     }
 
-    /// Notes the end of a call whose messages are not logged.
+    /// Records the end of a call whose messages are not logged.
     pub(crate) fn finish_unlogged(mut self, ended: &Ended) {
         self.count(ended);
     }
@@ -552,7 +550,7 @@ fn client_of(principal: &Principal) -> Option<Arc<str>> {
     }
 }
 
-/// Returns the member of an event that names the tool, prompt or resource.
+/// Returns the key for the name of the tool, prompt or other item in an event.
 fn name_key(method: &str) -> &'static str {
     match method {
         "tools/call" => "tool",
@@ -561,8 +559,8 @@ fn name_key(method: &str) -> &'static str {
     }
 }
 
-/// Describes an error for an event. The error of a server may repeat secrets
-/// that only its upstream knows.
+/// Describes an error for an event. A server's error may repeat secrets that only the upstream can
+/// recognise, so the upstream redacts it.
 fn describe(upstream: Option<&Upstream>, error: &Error) -> [(&'static str, Value); 2] {
     let detail = match (error, upstream) {
         (Error::Upstream(UpstreamError::Answered(raw)), Some(upstream)) => {

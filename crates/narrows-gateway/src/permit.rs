@@ -1,4 +1,4 @@
-//! Refusals of items that a client may not use, for every way in.
+//! Refusals of items that a client may not use, for all entry points.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use narrows_wire::{ItemKind, Raw};
 use crate::error::Error;
 use narrows_upstream::{Item, Offer, Upstream};
 
-/// The longest name in an error, in characters: clients may send any length.
+/// The maximum length of a name in an error, in characters. Clients may send names of any length.
 const NAME_TOLD: usize = 200;
 
-/// The lists of a server as permissions look things up in them.
+/// The lists of a server, for lookups by permissions.
 struct Lists<'a>(&'a Offer);
 
 impl Listed for Lists<'_> {
@@ -32,7 +32,7 @@ impl Listed for Lists<'_> {
     }
 }
 
-/// Returns the names by which presets know a server.
+/// Returns the names by which presets refer to a server.
 pub(crate) fn server_name(upstream: &Upstream) -> ServerName<'_> {
     ServerName {
         id: &upstream.settings.id,
@@ -40,7 +40,7 @@ pub(crate) fn server_name(upstream: &Upstream) -> ServerName<'_> {
     }
 }
 
-/// Returns the rule that denies an item which its server lists.
+/// Returns the rule that denies a listed item.
 pub(crate) fn listed(
     rules: Rules<'_>,
     kind: ItemKind,
@@ -50,7 +50,8 @@ pub(crate) fn listed(
     permission::listed(rules, kind, server_name(upstream), &item.key, &item.raw)
 }
 
-/// The same by its server's own name or URI for it, listed or not.
+/// Returns the rule that denies an item, by the server's own name or URI. The item need not be
+/// listed.
 pub(crate) fn named(
     rules: Rules<'_>,
     kind: ItemKind,
@@ -61,7 +62,7 @@ pub(crate) fn named(
     permission::named(rules, kind, server, &Lists(offer), name)
 }
 
-/// A method of which a preset can say nothing is allowed only without one.
+/// Refuses a method that presets cannot describe, if a preset is in force.
 pub(crate) fn method(preset: Option<&Preset>, method: &str) -> Result<(), Error> {
     match preset.map(Preset::denies_unknowable) {
         None => Ok(()),

@@ -1,10 +1,9 @@
-//! The adapter of plain JSON-RPC: one object to one server by its name, one
-//! object back, with the middle of its longest strings cut out.
+//! The adapter of plain JSON-RPC: forwards one object to the named server and returns one object,
+//! with its longest strings cut in the middle.
 //!
-//! A server of plain JSON-RPC gets the client's own bytes by a POST, which
-//! depends on no link. Any other server is called over its shared link
-//! ([`link`]), which has a handshake, ids and progress tokens of its own. Enter
-//! at [`PlainRoutes::forward`].
+//! A plain JSON-RPC server receives the client's bytes unchanged in a POST, which needs no link.
+//! Any other server is called over its shared link ([`link`]), which has its own handshake, ids and
+//! progress tokens. The entry point is [`PlainRoutes::forward`].
 
 mod link;
 mod request;
@@ -40,20 +39,20 @@ use narrows_upstream::{
     PlainAnswer, PlainServer, Post, Upstream,
 };
 
-/// What a server answered.
+/// The response of a server.
 #[derive(Debug)]
 pub enum Reply {
-    /// A message of the server's own, masked, and the status that it came with.
+    /// The server's own message, masked, with its HTTP status.
     Message { status: StatusCode, body: Bytes },
-    /// A masked result, to be sent under the request's id.
+    /// A masked result, for a response with the request's id.
     Result(Raw),
-    /// A masked error object, to be sent under the request's id.
+    /// A masked error object, for a response with the request's id.
     Error(Raw),
-    /// There is nothing to say.
+    /// No content.
     Accepted,
 }
 
-/// Why there is no reply.
+/// The reason why a request has no reply.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ForwardError {
     #[error("Unknown server '{name}'{}", did_you_mean(nearest))]
@@ -62,14 +61,14 @@ pub enum ForwardError {
         nearest: Vec<String>,
         known: Vec<String>,
     },
-    /// Only servers of plain JSON-RPC take any object at all.
+    /// The object is not a valid request, which only plain JSON-RPC servers would accept.
     #[error("Invalid request: {0}")]
     NoRequest(&'static str),
-    #[error("Server '{server}' answered HTTP {status} without JSON-RPC")]
+    #[error("Server '{server}' returned HTTP {status} without a JSON-RPC message")]
     Status {
         server: String,
         status: StatusCode,
-        /// The beginning of what it said; holds no secret of ours.
+        /// The beginning of the response body, without the gateway's secrets.
         body: String,
     },
     #[error(transparent)]
@@ -83,7 +82,7 @@ impl From<UpstreamError> for ForwardError {
 }
 
 impl ForwardError {
-    /// As it is told to somebody who may know of only some servers.
+    /// Removes the names of servers that the client may not know about.
     pub(crate) fn told_to(mut self, may_know: impl Fn(&str) -> bool) -> ForwardError {
         if let ForwardError::UnknownServer { nearest, known, .. } = &mut self {
             nearest.retain(|id| may_know(id));
@@ -93,14 +92,14 @@ impl ForwardError {
     }
 }
 
-/// All servers that plain JSON-RPC reaches.
+/// All servers that are reachable by plain JSON-RPC.
 pub(crate) struct PlainRoutes {
-    /// Configured servers come first.
+    /// The routes, with configured servers first.
     routes: Vec<PlainRoute>,
     services: Arc<PlainServices>,
 }
 
-/// What the adapter keeps while configurations change.
+/// The parts of the adapter that are kept when the configuration changes.
 pub(crate) struct PlainServices {
     pub(crate) http: HttpClient,
     pub(crate) max_message_bytes: usize,
@@ -108,7 +107,7 @@ pub(crate) struct PlainServices {
     pub(crate) observer: RequestObserver,
 }
 
-/// A server of this adapter alone, which nobody supervises.
+/// A server for plain JSON-RPC only, which is not supervised.
 pub(crate) struct PlainOnly {
     pub(crate) upstream: Arc<Upstream>,
     pub(crate) mask: Mask,
@@ -117,7 +116,7 @@ pub(crate) struct PlainOnly {
 
 struct PlainRoute {
     upstream: Arc<Upstream>,
-    /// True for a server that is connected and has lists.
+    /// True for a server with a supervised connection and lists.
     is_supervised: bool,
     carrier: Carrier,
     preset: Option<Arc<Preset>>,
@@ -126,22 +125,22 @@ struct PlainRoute {
     timeout: Duration,
 }
 
-/// The carrier of a request to its server.
+/// The means of sending a request to its server.
 enum Carrier {
-    /// A POST of the client's own bytes, or why its address is invalid.
+    /// A POST of the client's own bytes, or the error if the address is invalid.
     Post(Result<Box<PlainServer>, Failure>),
     /// The server's shared link.
     Link,
 }
 
-/// A reply, and the sizes of what it was made of.
+/// A reply with the size of the original and the number of strings that were cut.
 struct Carried {
     reply: Reply,
     bytes: usize,
     cut_strings: usize,
 }
 
-/// One request with its client and the place of it in the log.
+/// A request with its route and its context.
 struct PlainCall<'a> {
     route: &'a PlainRoute,
     request: &'a PlainRequest,
@@ -198,7 +197,7 @@ impl PlainRoutes {
         let caller = caller(principal);
         let outcome = match self.route(server, besides.as_ref()) {
             Ok(route) => {
-                // Nobody reads what happens meanwhile, and nobody can be asked.
+                // Events of this request are not delivered, and the client cannot be asked.
                 let (sink, _) = EventSink::channel(1);
                 let call = PlainCall {
                     route,
@@ -207,7 +206,7 @@ impl PlainRoutes {
                     context: CallContext {
                         caller: &caller,
                         links: &SharedLinks,
-                        // An owner of its own for each request, which no session is.
+                        // Every request has a distinct owner, which no session uses.
                         owner: u64::MAX - number,
                         memory: request.memory(),
                         sink,
@@ -223,13 +222,13 @@ impl PlainRoutes {
         outcome.map(|carried| carried.reply)
     }
 
-    /// Returns the id of the server that `name` leads to.
+    /// Returns the id of the server that `name` refers to.
     pub(crate) fn id_of(&self, name: &str) -> Option<String> {
         let route = self.route(name, None).ok()?;
         Some(route.upstream.id.to_string())
     }
 
-    /// Finds a server by its id, or by its slug where no id is the same.
+    /// Finds a server by its id. If no id matches, finds it by its slug.
     fn route(
         &self,
         name: &str,
@@ -259,7 +258,7 @@ impl PlainRoutes {
             return Err(route.upstream.down().into());
         }
         if route.is_supervised {
-            // A subject that occurs twice is not passed on, preset or not.
+            // A request that names its item twice is refused, with or without a preset.
             if let Some((_, subject)) = request.subject()? {
                 call.context.observer.named(&subject);
             }
@@ -284,7 +283,7 @@ impl PlainRoutes {
 }
 
 impl PlainRoute {
-    /// Returns true if any part of the server may be used.
+    /// Returns true if the preset permits anything of the server.
     fn is_shown(&self, besides: Option<&Arc<Preset>>) -> bool {
         let preset = Preset::both(self.preset.clone(), besides.cloned());
         let server = permit::server_name(&self.upstream);
@@ -338,8 +337,8 @@ impl PlainCall<'_> {
                 bytes,
                 cut_strings: filtered.cut_strings,
             }),
-            // Frameworks make `null` or `{}` of a handler that returns
-            // nothing, which is all that one for notifications can return.
+            // Frameworks return `null` or `{}` for a handler without a return value, such as one
+            // for notifications.
             PlainAnswer::Json { bytes, .. } => Ok(accepted(bytes)),
             PlainAnswer::Refused { status, body } => Err(ForwardError::Status {
                 server: route.upstream.id.to_string(),
@@ -350,7 +349,7 @@ impl PlainCall<'_> {
     }
 }
 
-/// The shared link of every server.
+/// Uses the shared link of every server.
 struct SharedLinks;
 
 impl LinkSource for SharedLinks {
@@ -363,7 +362,7 @@ impl LinkSource for SharedLinks {
     }
 }
 
-/// Returns the caller of a request that comes with no handshake.
+/// Returns the caller for a request without a handshake.
 fn caller(principal: &Principal) -> Caller {
     Caller {
         endpoint: PLAIN.into(),
@@ -395,7 +394,7 @@ fn finish(observer: CallObserver<'_>, server: &str, outcome: &Result<Carried, Fo
     observer.finish_plain(server, PlainOutcome { ended, reply });
 }
 
-/// An answer with the charge for it.
+/// Returns a response body that holds its memory charge.
 fn charged(body: Bytes, memory: Option<MemoryPermit>) -> Bytes {
     match memory {
         Some(mut permit) if body.len() >= SMALL => permit.split(body.len()).attach(body),
@@ -437,8 +436,8 @@ impl Reply {
     }
 }
 
-/// What a server of plain JSON-RPC says in a message of its own is not read
-/// here: that it answered is all that is known.
+/// Records the end of a plain JSON-RPC request. The content of a server's own message is not
+/// examined, so any such message counts as a success.
 impl From<Result<&Reply, &ForwardError>> for Ended {
     fn from(answer: Result<&Reply, &ForwardError>) -> Ended {
         match answer {

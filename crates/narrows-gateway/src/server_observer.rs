@@ -1,4 +1,4 @@
-//! Counts and publishes what happens on the connection to one server.
+//! Counts and publishes the events of the connection to one server.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,9 +1,8 @@
-//! A legacy client's session: the adapter between JSON-RPC messages of the
-//! initialise era and the call path.
+//! The session of a legacy client: the adapter between JSON-RPC messages of revisions with
+//! `initialize` and the call path.
 //!
-//! It owns what belongs to one client alone: calls in flight, requests of
-//! servers that it has to answer, links of its own, subscriptions, its log
-//! level.
+//! A session owns the state of a single client: its calls in flight, unanswered requests of
+//! servers, its own links, subscriptions and log level.
 
 mod asks;
 mod calls;
@@ -55,10 +54,10 @@ use narrows_upstream::memory::ClientMemory;
 use narrows_upstream::offload;
 use narrows_upstream::{Link, ListKind, Upstream};
 
-/// How long the calls of a closed session may take to end.
+/// The maximum time for the calls of a closed session to end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The longest reason of a cancellation that is passed on, in characters.
+/// The maximum length of a forwarded cancellation reason, in characters.
 const MAX_REASON: usize = 500;
 
 pub struct Session {
@@ -66,9 +65,9 @@ pub struct Session {
     id: String,
     caller: Caller,
     endpoint: Arc<Endpoint>,
-    /// What clients under the same presets see of the endpoint.
+    /// The view of the endpoint for clients under the same presets.
     preset_view: ArcSwap<PresetView>,
-    /// The preset that was chosen for it in place of the endpoint's.
+    /// The preset that was chosen for this session, in place of the endpoint's.
     own_preset: Mutex<Option<String>>,
     host: Weak<dyn SessionHost>,
     services: Arc<SessionServices>,
@@ -86,16 +85,16 @@ pub struct Session {
     observer: RequestObserver,
 }
 
-/// What a session takes of the gateway's resources.
+/// A session's share of the gateway's resources.
 pub(crate) struct ClientShare {
-    /// The memory shares of the client; shared by all sessions of its token.
+    /// The client's memory account, shared by all sessions with its token.
     memory: ClientMemory,
     workers: WorkerShare,
-    /// Given back when the session ends.
+    /// Released when the session ends.
     seat: Mutex<Option<ClientSeat>>,
 }
 
-/// The parts that the gateway makes a session of.
+/// The parts of a new session.
 pub(crate) struct NewSession {
     pub(crate) serial: u64,
     pub(crate) caller: Caller,
@@ -142,7 +141,7 @@ impl Session {
         }
     }
 
-    /// Returns how the client's program treats the results of tools.
+    /// Returns the client program's handling of tool results.
     pub fn result_traits(&self) -> ResultTraits {
         self.caller.result_traits
     }
@@ -151,12 +150,12 @@ impl Session {
         &self.share.memory
     }
 
-    /// Returns true if the client has not answered a request of a server yet.
+    /// Returns true if a server's request to the client is unanswered.
     pub fn owes_an_answer(&self) -> bool {
         !self.open_asks.is_empty()
     }
 
-    /// Random, unguessable; what travels as `mcp-session-id`.
+    /// Returns the random id, which is the value of `mcp-session-id`.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -169,10 +168,9 @@ impl Session {
         &self.caller
     }
 
-    /// Carries one request (any but `initialize`) to its end, with the client's
-    /// permit where it was taken already. Events that belong to it go to `sink`
-    /// meanwhile; all of them have been sent when the future is ready. Dropping
-    /// the future cancels the call at its server.
+    /// Handles any request except `initialize`. Takes the client's permit unless the caller already
+    /// has it. Events of the request go to `sink`, and all of them have been sent when the future
+    /// completes. Dropping the future cancels the call at its server.
     pub async fn request(
         self: Arc<Self>,
         request: Request,
@@ -199,7 +197,7 @@ impl Session {
                 let work = match call {
                     Err(error) => Either::Left(std::future::ready(Err(error))),
                     Ok(call) => Either::Right(match &*method {
-                        // Methods of a session, which are rare and boxed for that.
+                        // Boxed because these methods are rare.
                         "resources/subscribe"
                         | "resources/unsubscribe"
                         | "logging/setLevel"
@@ -261,9 +259,9 @@ impl Session {
         }
     }
 
-    /// Returns the answer to a request that needs no server: a list that is
-    /// rendered already, or a `ping`. `None` for all others, and while lists
-    /// are still waited for; those are for [`Session::request`].
+    /// Returns the response to a request that needs no waiting: a rendered list, or a `ping`.
+    /// Returns `None` for all other requests, and while lists still have to wait; use
+    /// [`Session::request`] for those.
     pub fn at_once(&self, request: &Request) -> Option<Result<Raw, Error>> {
         let kind = ListKind::of_method(&request.method);
         if kind.is_none() && &*request.method != "ping" {
@@ -275,7 +273,7 @@ impl Session {
         let ready = self.own_view.is_surveyed()
             && (self.host.upgrade())
                 .is_some_and(|host| host.is_ready(&self.endpoint, self.liveness.lists_by()));
-        // A client that is a gateway gets lists that are rendered for it.
+        // Lists for gateways are rendered separately.
         let is_rendered = kind.is_none() || self.caller.gateway.is_none();
         if self.is_closed() || self.calls.is_refusing() || !ready || !is_rendered {
             return None;
@@ -299,11 +297,11 @@ impl Session {
         via::has_notice_come_round(notice, &self.services.mark)
     }
 
-    /// A notification of the client. Never waits.
+    /// Handles a notification from the client. Never waits.
     pub fn notify(self: &Arc<Self>, notification: Notification) {
         self.liveness.heard();
         let Notification { method, params } = notification;
-        // What is passed on to servers is as good as a request.
+        // Notifications that are forwarded to servers count toward the rate limit.
         let is_passed_on = !matches!(
             &*method,
             "notifications/initialized" | "notifications/cancelled" | "notifications/progress"
@@ -324,18 +322,18 @@ impl Session {
                 }
             }
             "notifications/progress" => self.open_asks.progress(params),
-            // Only links of its own know anything of this client's roots.
+            // Only the session's own links use this client's roots.
             "notifications/roots/list_changed" => self.links.notify(&method, params),
             method if method.starts_with("notifications/") => match self.caller.mark_params(params)
             {
                 Ok(params) => self.tell_all(method, params),
-                Err(error) => tracing::debug!(method, "a notification is dropped: {error}"),
+                Err(error) => tracing::debug!(method, "dropping a notification: {error}"),
             },
-            method => tracing::debug!(method, "a notification of no known kind"),
+            method => tracing::debug!(method, "ignoring an unknown notification"),
         }
     }
 
-    /// The client's answer to a question. Unknown or repeated ones are ignored.
+    /// Handles the client's response to a server's request. Ignores unknown and repeated responses.
     pub fn answer(&self, response: Response) {
         self.liveness.heard();
         if let Some(id) = response.id {
@@ -343,9 +341,9 @@ impl Session {
         }
     }
 
-    /// An event as the JSON-RPC message this client reads; `None` if there is
-    /// nothing to send: a question withdrawn that was never put, a log message
-    /// below the level that the client wants.
+    /// Encodes an event as a JSON-RPC message for this client. Returns `None` if there is nothing
+    /// to send: the event cancels a request that the client never received, or is a log message
+    /// below the client's level.
     pub fn encode(&self, event: Event) -> Option<Bytes> {
         match event {
             Event::Notice(notice) => {
@@ -370,20 +368,20 @@ impl Session {
         }
     }
 
-    /// Keeps the session from counting as idle while it is held.
+    /// Prevents the session from becoming idle while the returned value is held.
     pub fn stay(self: &Arc<Self>) -> Stay {
         self.liveness.stay();
         Stay(self.clone())
     }
 
-    /// Ends the session: calls are cancelled, links of its own closed.
+    /// Ends the session: cancels its calls and closes its own links.
     pub fn close(self: &Arc<Self>) {
         if !self.calls.close() {
             return;
         }
         self.closed.cancel();
         self.observer.close();
-        self.calls.cancel_all("the client has gone");
+        self.calls.cancel_all("the client disconnected");
         self.open_asks.drop_all();
         drop(self.share.seat.lock().take());
         let Some(host) = self.host.upgrade() else {
@@ -397,7 +395,8 @@ impl Session {
         if !links.is_empty() {
             let session = self.clone();
             tasks.spawn(async move {
-                // What was just cancelled tells its server so over these links.
+                // Cancellations are sent to the servers over these links, so the calls must end
+                // first.
                 let _ = timeout(CLOSE_TIMEOUT, session.calls_ended()).await;
                 join_all(links.iter().map(|link| link.close())).await;
             });
@@ -411,7 +410,7 @@ impl Session {
         }
     }
 
-    /// Ready once the session has ended, by whomever.
+    /// Waits until the session has ended for any reason.
     pub async fn closed(&self) {
         self.closed.cancelled().await;
     }
@@ -428,17 +427,17 @@ impl Session {
         &self.endpoint
     }
 
-    /// Returns what all clients under the same presets see.
+    /// Returns the view for all clients under the same presets.
     pub(crate) fn preset_view(&self) -> Arc<PresetView> {
         self.preset_view.load_full()
     }
 
-    /// Replaces what the client sees. The caller notifies the client.
+    /// Replaces the view. The caller notifies the client.
     pub(crate) fn turn_to(&self, view: Arc<PresetView>) {
         self.preset_view.store(view);
     }
 
-    /// The preset that was chosen for just this session.
+    /// Returns the preset that was chosen for this session.
     pub(crate) fn own_preset(&self) -> Option<String> {
         self.own_preset.lock().clone()
     }
@@ -451,7 +450,7 @@ impl Session {
         self.calls.len()
     }
 
-    /// Requests since it was opened.
+    /// Returns the number of requests since the session was opened.
     pub(crate) fn request_count(&self) -> u64 {
         self.observer.count()
     }
@@ -460,27 +459,26 @@ impl Session {
         self.liveness.age()
     }
 
-    /// Gives up its own link to an instance of a server that ends.
+    /// Removes and returns the session's own link to a server instance that is ending.
     pub(crate) fn give_up_link(&self, upstream: &Upstream) -> Option<Arc<Link>> {
         self.links.take_one(upstream.serial)
     }
 
-    /// Withdraws a question that was put outside of any call.
+    /// Withdraws a server's request that was sent to the client outside any call.
     pub(crate) fn withdraw(&self, key: AskKey) {
         self.outbox.send(Event::Withdraw(key));
     }
 
     /// Sends a notice that belongs to no call.
     pub(crate) fn tell(&self, notice: Notice) {
-        // No call waits for this notice, so it is dropped instead of held
-        // while memory is short.
+        // Dropped instead of held when memory is short, because no call waits for this notice.
         if !self
             .outbox
             .send_notice(notice, &self.share.memory.responses)
         {
             tracing::debug!(
                 session = self.serial,
-                "a notice was dropped: its queue or the memory for clients is full"
+                "dropped a notification: the client's queue or the memory for clients is full"
             );
         }
     }
@@ -496,28 +494,28 @@ impl Session {
         }
     }
 
-    /// Ends the session once the answer that is on its way has gone out.
+    /// Ends the session after the pending response has been sent.
     pub(crate) fn close_soon(self: &Arc<Self>) {
         let session = self.clone();
         tokio::spawn(async move { session.close() });
     }
 
-    /// Returns true if nothing has been heard for longer than `limit`.
+    /// Returns true if the session has been idle for longer than `limit`.
     pub(crate) fn idle(&self, limit: Duration) -> bool {
         self.liveness.is_idle(limit) && self.calls.is_empty()
     }
 
-    /// Events that wait for its client.
+    /// Returns the number of events that wait for the client.
     pub(crate) fn waiting(&self) -> usize {
         self.outbox.waiting()
     }
 
-    /// How long nothing has been heard.
+    /// Returns the time since the last message from the client.
     pub(crate) fn silence(&self) -> Duration {
         self.liveness.silence()
     }
 
-    /// Leave for one request, within the limits of the client.
+    /// Permits one request, within the limits of the client.
     fn permit(&self) -> Result<ClientPermit, Error> {
         match &self.caller.principal {
             Principal::Client(_) => self.services.clients.permit(&self.caller.principal),
@@ -525,7 +523,7 @@ impl Session {
         }
     }
 
-    /// The same for one that is answered at once.
+    /// Permits one request that is answered immediately.
     fn pass(&self) -> Result<(), Error> {
         match &self.caller.principal {
             Principal::Client(_) => self.services.clients.pass(&self.caller.principal),
@@ -533,22 +531,22 @@ impl Session {
         }
     }
 
-    /// Takes no further call; those in flight go on.
+    /// Refuses further calls. Calls in flight continue.
     pub(crate) fn refuse_calls(&self) {
         self.calls.refuse();
     }
 
-    /// Ends the calls in flight because the gateway ends.
+    /// Interrupts the calls in flight because the gateway is shutting down.
     pub(crate) fn interrupt(&self) {
         self.calls.interrupt();
     }
 
-    /// Ready when no call is in flight, in a session that takes no further one.
+    /// Waits until no call is in flight. The session must be refusing further calls.
     pub(crate) async fn calls_ended(&self) {
         self.calls.ended().await;
     }
 
-    /// Notifications that we do not know go to every upstream; one that is down does not stop the others.
+    /// Sends a notification to every upstream that is up.
     fn tell_all(&self, method: &str, params: Option<Raw>) {
         for upstream in self.view().upstreams() {
             if let Some(link) = self.links.get(upstream.serial) {
@@ -560,7 +558,7 @@ impl Session {
     }
 }
 
-/// See [`Session::stay`].
+/// Keeps a session from becoming idle. See [`Session::stay`].
 pub struct Stay(Arc<Session>);
 
 impl Drop for Stay {
@@ -583,7 +581,7 @@ impl ViewSource for Session {
             let limit = self.liveness.lists_by();
             host.wait_until_ready(&self.endpoint, limit).await;
             if !self.own_view.is_surveyed() {
-                // What comes later is announced.
+                // Later changes are announced to the client.
                 let _ = timeout_at(limit, self.own_view.surveyed()).await;
             }
         })
@@ -595,7 +593,7 @@ impl ViewSource for Session {
         name: &'a str,
     ) -> BoxFuture<'a, Option<Arc<View>>> {
         Box::pin(async move {
-            // It may have come since the view was built.
+            // The server may have started since the view was built.
             self.host.upgrade()?.refresh_views();
             let newer = self.view();
             if !Arc::ptr_eq(&newer, view) {
@@ -603,7 +601,7 @@ impl ViewSource for Session {
             }
             match view.starting(name)? {
                 Starting::Server(upstream) => self.view_after(&upstream).await,
-                // Any of them may have it, so that it is waited for like a list.
+                // Any starting server may have the name, so the wait is the same as for lists.
                 Starting::Unknown if Instant::now() < self.liveness.lists_by() => {
                     self.ready().await;
                     Some(self.view())

@@ -21,43 +21,43 @@ pub use narrows_upstream::settings::{
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// In the order of the configuration, which is the order of every list.
+    /// The servers, in the order of the configuration, which is the order of every list.
     pub upstreams: Vec<ServerSettings>,
-    /// Endpoints that join all upstreams. One of them is named `default`.
-    /// The endpoint of a single upstream needs no entry.
+    /// The endpoints that join all upstreams. One of them is named `default`. The endpoint of a
+    /// single upstream needs no entry.
     pub endpoints: Vec<EndpointSettings>,
     /// The longest time that `initialize` waits for upstreams that are still starting.
     pub initialize_wait: Duration,
-    /// The longest time after the start of a session that its lists wait for them.
+    /// The longest time after the start of a session for which its lists wait for upstreams that
+    /// are still starting.
     pub list_wait: Duration,
-    /// The same for some clients, by the name in their `clientInfo`.
+    /// `list_wait` for particular clients, by the name in their `clientInfo`.
     pub list_wait_by_client: HashMap<String, Duration>,
-    /// The half of a result that the models of some clients read, by the name
-    /// in their `clientInfo`.
+    /// The half of a result that the models of particular clients read, by the name in their
+    /// `clientInfo`.
     pub model_reads_by_client: HashMap<String, ModelReads>,
-    /// Joined instructions of all upstreams are cut at this many characters.
+    /// The maximum length of the joined instructions of all upstreams, in characters.
     pub instructions_max_chars: usize,
     pub limits: Limits,
-    /// The command that ends our children's process groups should we be
-    /// killed: program and arguments. Without it a SIGKILL leaves them behind.
+    /// The command that ends the process groups of child processes if the gateway is killed:
+    /// program and arguments. Without it, child processes survive a SIGKILL of the gateway.
     pub guard: Option<Vec<OsString>>,
-    /// The command that starts a server and adopts what it leaves behind:
-    /// program and first arguments. Without it daemons of servers that clear
-    /// their environment are left behind.
+    /// The command that starts a server and adopts its orphaned processes: program and first
+    /// arguments. Without it, daemons that clear their environment survive their server.
     pub subreaper: Option<Vec<OsString>>,
     /// The gateways above this one.
     pub ancestry: Ancestry,
-    /// For outgoing HTTP.
+    /// The proxy settings for outgoing HTTP.
     pub proxy: ProxySettings,
     pub recovery: RecoverySettings,
     pub pruner: PrunerSettings,
-    /// What becomes of long results, where nothing more special says otherwise.
+    /// The handling of long results, unless a more specific setting applies.
     pub shape: ShapeChoice,
-    /// Servers that are known to the route of plain JSON-RPC alone.
+    /// Servers that are reachable only by plain JSON-RPC.
     pub rpc_servers: Vec<RpcServer>,
-    /// What endpoints and servers name as theirs.
+    /// The presets that endpoints and servers can refer to.
     pub presets: Vec<Preset>,
-    /// Who may come in. Without any, everybody who can reach the door.
+    /// The clients with access. If empty, access needs no token.
     pub clients: Vec<ClientSettings>,
 }
 
@@ -86,18 +86,18 @@ impl Default for Settings {
     }
 }
 
-/// The half of a tool result that a client gives to its model.
+/// The half of a tool result that a client passes to its model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelReads {
     /// The items of `content`.
     Content,
-    /// `structuredContent` where there is one, instead of `content`.
+    /// `structuredContent` instead of `content`, if present.
     Structured,
     Both,
 }
 
 impl ModelReads {
-    /// The word for people and programs.
+    /// Returns the name for reports and configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             ModelReads::Content => "content",
@@ -107,50 +107,50 @@ impl ModelReads {
     }
 }
 
-/// A server of plain JSON-RPC that is no upstream of the MCP endpoints.
+/// A plain JSON-RPC server that is not an upstream of the MCP endpoints.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RpcServer {
     pub id: String,
     pub remote: RemoteSettings,
     pub mask: Mask,
-    /// For one request on the route of plain JSON-RPC.
+    /// The time limit of one request on the plain JSON-RPC route.
     pub timeout: Duration,
 }
 
-/// How long a request on the route of plain JSON-RPC waits where nothing else is said.
+/// The default time limit of a request on the plain JSON-RPC route.
 pub const RPC_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Bounds on everything that peers can make grow.
+/// Limits on everything that clients and servers could make grow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
-    /// One message, in either direction, in bytes.
+    /// The maximum size of one message in bytes, in either direction.
     pub max_message_bytes: usize,
-    /// Request bodies that are held for all clients together, in bytes. One
-    /// client may hold a quarter of it.
+    /// The maximum size of request bodies held for all clients together, in bytes. A single client
+    /// may use a quarter of it.
     pub max_request_bytes_total: usize,
-    /// The same for responses that wait to be written to clients.
+    /// The same limit for responses that wait to be written to clients.
     pub max_response_bytes_total: usize,
     pub max_sessions: usize,
-    /// Connections over HTTP that may be open at the same time.
+    /// The maximum number of open HTTP connections.
     pub max_connections: usize,
-    /// Those from one address that is not on this machine.
+    /// The maximum number of open HTTP connections from one address outside this machine.
     pub max_connections_per_address: usize,
-    /// Messages waiting for one client; notices beyond it are dropped.
+    /// The maximum number of messages waiting for one client. Further notices are dropped.
     pub client_queue: usize,
-    /// A session without a call, a stream or a message for this long is ended.
+    /// The time without a call, a stream or a message after which a session ends.
     pub session_idle: Duration,
-    /// Calls one client may have in flight.
+    /// The maximum number of calls in flight per session.
     pub calls_per_session: usize,
-    /// How long processes get to end by themselves before they are killed.
+    /// The time for processes to end before they are killed.
     pub grace: Duration,
-    /// The time that calls in flight get to end at a shutdown.
+    /// The time for calls in flight to end at a shutdown.
     pub shutdown_grace: Duration,
-    /// Items of one kind that are read from one upstream, over all pages.
+    /// The maximum number of items of one kind that are read from one upstream, over all pages.
     pub max_items_per_list: usize,
 }
 
 impl Limits {
-    /// The limits that connections to servers keep.
+    /// Returns the limits for connections to servers.
     pub(crate) fn upstream(&self) -> narrows_upstream::settings::Limits {
         narrows_upstream::settings::Limits {
             max_message_bytes: self.max_message_bytes,
@@ -179,20 +179,20 @@ impl Default for Limits {
     }
 }
 
-/// One server: how to connect to it, and what clients may see of it.
+/// A server: its connection, and the parts that clients may see.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerSettings {
-    /// A change of anything in here makes a new connection.
+    /// The connection settings. Any change to them reconnects the server.
     pub upstream: UpstreamSettings,
-    /// For one request on the route of plain JSON-RPC.
+    /// The time limit of one request on the plain JSON-RPC route.
     pub rpc_timeout: Duration,
-    /// What is cut out of answers on that route.
+    /// The masking of responses on that route.
     pub mask: Mask,
     pub shape: ShapeChoice,
-    /// By the server's own names of its tools.
+    /// The shape settings of single tools, by the server's own names.
     pub tool_shapes: HashMap<String, ShapeChoice>,
     pub preset: DirectPreset,
-    /// Binds besides every preset, on every way in.
+    /// The rule on tools that applies on all entry points, in addition to presets.
     pub tool_filter: ToolFilter,
 }
 
@@ -203,8 +203,9 @@ impl ServerSettings {
 }
 
 impl ServerSettings {
-    /// The choices for its results. The built-in pruner returns lines that were
-    /// asked for by number, so they are not shortened unless its entry says so.
+    /// Returns the shape settings for the server's results. Results of the built-in pruner contain
+    /// lines that the client requested by number, so they are not shortened unless the server's
+    /// entry enables it.
     pub(crate) fn server_shape(&self) -> ServerShape<'_> {
         let mut choice = self.shape;
         if self.upstream.kind == UpstreamKind::Builtin(Builtin::Pruner) {

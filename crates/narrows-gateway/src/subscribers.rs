@@ -1,4 +1,4 @@
-//! The sessions that subscribed to resources over the shared links of servers.
+//! The sessions that are subscribed to resources over the shared links of servers.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,7 +19,8 @@ impl Subscribers {
         sessions.insert(session);
     }
 
-    /// Returns true if no session is left, so that the gateway can unsubscribe.
+    /// Removes a subscription. Returns true if no session is left, so that the gateway can
+    /// unsubscribe.
     pub(crate) fn remove(&self, server: usize, uri: &str, session: u64) -> bool {
         let mut all = self.0.lock();
         let Some(by_uri) = all.get_mut(&server) else {
@@ -51,11 +52,11 @@ impl Subscribers {
         by_uri.map(|(uri, _)| uri.clone()).collect()
     }
 
-    /// Returns the sessions that an update of `uri` concerns.
+    /// Returns the sessions that are affected by an update of `uri`.
     pub(crate) fn of(&self, server: usize, uri: &str) -> HashSet<u64> {
         let all = self.0.lock();
         let by_uri = all.get(&server).into_iter().flatten();
-        // A session may have subscribed to the whole and to the part.
+        // A session may be subscribed to both the whole and the part.
         by_uri
             .filter(|(subscribed, _)| concerns(uri, subscribed))
             .flat_map(|(_, sessions)| sessions.iter().copied())
@@ -63,8 +64,9 @@ impl Subscribers {
     }
 }
 
-/// Returns true if an update of `uri` concerns a subscription to `subscribed`. A server may name a part of it (MCP 2025-11-25, resources,
-/// subscriptions), but not something else whose URI merely begins alike.
+/// Returns true if an update of `uri` affects a subscription to `subscribed`. `uri` may name a part
+/// of the resource (MCP 2025-11-25, resources, subscriptions), but an unrelated URI with the same
+/// beginning does not count.
 pub(crate) fn concerns(uri: &str, subscribed: &str) -> bool {
     uri.strip_prefix(subscribed).is_some_and(|rest| {
         rest.is_empty() || subscribed.ends_with('/') || rest.starts_with(['/', '?', '#'])

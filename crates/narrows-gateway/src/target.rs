@@ -1,6 +1,5 @@
-//! The destination of a name or URI: a server, the server's own name, and the
-//! rules that hold for it there. Views compute targets in advance, so that a
-//! call only looks one up.
+//! The target of a name or URI: a server, the server's own name, and the rules that apply. Views
+//! compute targets in advance, so that a call only has to look one up.
 
 use std::sync::Arc;
 
@@ -12,23 +11,21 @@ use crate::permit;
 use narrows_results::shaping::Policy;
 use narrows_upstream::{Item, Upstream};
 
-/// The destination of a name or URI.
+/// The target of a name or URI.
 #[derive(Clone)]
 pub(crate) struct Target {
     pub(crate) upstream: Arc<Upstream>,
     /// The upstream's own name or URI, as JSON.
     pub(crate) name: Raw,
-    /// The rule that denies it, if one does.
+    /// The rule that denies the item, if any.
     pub(crate) denied: Option<Arc<Denial>>,
     /// True if any rules are in force.
     pub(crate) is_judged: bool,
-    /// The budget on its results; none if they pass as they are.
+    /// The budget for results. `None` if results are not cut.
     pub(crate) policy: Option<Policy>,
-    /// True for a tool whose annotations say that calling it twice does no
-    /// more than calling it once.
+    /// True for a tool whose annotations say that repeating a call has no further effect.
     pub(crate) is_repeatable: bool,
-    /// True if the tool has a user interface (MCP Apps), which reads
-    /// `structuredContent`.
+    /// True if the tool has a user interface (MCP Apps), which reads `structuredContent`.
     pub(crate) has_app: bool,
     /// True for a tool that runs only as a task, on an endpoint that does
     /// not route tasks.
@@ -36,13 +33,12 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Returns true if clients of the endpoint may use it.
+    /// Returns true if clients of the endpoint may use the item.
     pub(crate) fn is_usable(&self) -> bool {
         self.denied.is_none() && !self.needs_task
     }
 
-    /// Refuses the call of a target that is denied, under the name that the
-    /// client used.
+    /// Refuses a call of a denied target, under the name that the client used.
     pub(crate) fn permit(&self, kind: ItemKind, name: &str) -> Result<(), Error> {
         match &self.denied {
             None if self.needs_task => {
@@ -63,8 +59,8 @@ pub(crate) fn needs_task(tool: &Item) -> bool {
     support.is_some_and(|support| support.as_text().as_deref() == Some("required"))
 }
 
-/// Returns true if a tool's annotations allow calling it twice. A hint that
-/// occurs twice is ignored: its author may have meant either.
+/// Returns true if a tool's annotations allow repeated calls. A hint that occurs twice is ignored
+/// as ambiguous.
 pub(crate) fn says_repeatable(tool: &Raw) -> bool {
     let Ok([Some(annotations)]) = tool.pick(["annotations"]) else {
         return false;

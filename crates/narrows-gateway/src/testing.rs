@@ -1,4 +1,4 @@
-//! A server without a connection, for tests of what the gateway shows of it.
+//! A server without a connection, for tests of its representation in the gateway.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,10 +1,8 @@
-//! The loop over the inside of a long string, 64 bytes at a time: checks its
-//! escapes, counts its characters, and finds where a given one of them begins
-//! or where the string ends.
+//! Processes the content of long strings in blocks of 64 bytes: checks escapes, counts characters,
+//! and finds the position of the n-th character or the end of the string.
 //!
-//! Each block is turned into words of 64 bits, one bit per byte, and all
-//! questions are answered by arithmetic on those. How the words are made
-//! differs by machine (`portable`, `avx2`); everything else is here, once.
+//! Each block is converted into 64-bit masks with one bit per byte, and the remaining work is
+//! arithmetic on these masks. Only the conversion depends on the machine (`portable`, `avx2`).
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -15,10 +13,10 @@ use std::sync::OnceLock;
 
 use crate::error::{ParseResult, Reason, fault};
 
-/// The offset of the last byte before the text, where an escape may have begun.
+/// The offset of the last byte before the text, which may be the backslash of an escape.
 pub(crate) const BEFORE: usize = usize::MAX;
 
-/// The instructions that make the words.
+/// The instruction set that builds the masks.
 #[derive(Debug, Clone, Copy)]
 pub enum Engine {
     Portable,
@@ -27,7 +25,7 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// The fastest one of this machine.
+    /// Returns the fastest engine that this machine supports.
     #[inline]
     pub fn best() -> Engine {
         #[cfg(target_arch = "x86_64")]
@@ -40,9 +38,9 @@ impl Engine {
         Engine::Portable
     }
 
-    /// The first quote, backslash or control character at or behind a place, or a
-    /// place before it that is near the end of the text; and whether a byte
-    /// before it, or shortly after it, is not ASCII.
+    /// Returns the position of the first quote, backslash or control character at or after `start`.
+    /// Near the end of the text the returned position may be earlier. The flag is true if a byte
+    /// before this position, or shortly after it, is not ASCII.
     #[inline]
     pub(crate) fn special(self, text: &[u8], start: usize) -> (usize, bool) {
         match self {
@@ -52,8 +50,8 @@ impl Engine {
         }
     }
 
-    /// Moves on until as many characters as `target` are passed or the string
-    /// ends. A cursor that stopped for its target can go on to a further one.
+    /// Advances until `target` characters have been passed or the string ends. A cursor that
+    /// stopped at its target can continue to a later one.
     pub fn count(
         self,
         cursor: &mut Cursor,
@@ -68,7 +66,7 @@ impl Engine {
         }
     }
 
-    /// Moves on to the end of the string without counting characters.
+    /// Advances to the end of the string without counting characters.
     pub fn skip(self, cursor: &mut Cursor, text: &[u8], input: Input) -> ParseResult<StringEnd> {
         match self {
             Engine::Portable => portable::skip(cursor, text, input),
@@ -78,45 +76,43 @@ impl Engine {
     }
 }
 
-/// The part of a text that is at hand.
+/// Indicates if more of the text may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
-    /// All of it, or its last chunk: an unfinished token at its end is an error.
+    /// The whole text or its last chunk. An unfinished token at its end is an error.
     Complete,
-    /// A chunk that another one may follow.
+    /// A chunk that may be followed by another one.
     Partial,
 }
 
-/// The end of a string, or of what is at hand of it.
+/// The end of a string, or of the available part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StringEnd {
-    /// The closing quote.
+    /// The position of the closing quote.
     Quote(usize),
-    /// The bytes behind this place, fewer than [`EDGE`], cannot be judged without
-    /// the next chunk; the cursor goes on from here.
+    /// The position from which the remaining bytes, fewer than [`EDGE`], cannot be judged without
+    /// the next chunk. The cursor continues here.
     Partial(usize),
 }
 
-/// The reason for which counting stopped.
+/// The reason why counting stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// The target: so many characters stand before this place, where another one
-    /// begins.
+    /// The position of the character that follows the first `target` characters.
     Target(usize),
     End(StringEnd),
 }
 
-/// A place inside a string, always at the beginning of a block, with what the
-/// blocks before it mean for it. After the end of the string only the number of
-/// characters and `not_ascii` mean anything.
+/// A position inside a string, always at the start of a block, with the state carried over from
+/// earlier blocks. After the end of the string only `chars` and `not_ascii` are valid.
 #[derive(Debug, Clone, Copy)]
 pub struct Cursor {
     at: usize,
-    /// Characters that began before `at`.
+    /// The number of characters that start before `at`.
     chars: usize,
-    /// 1 if the first byte of the block is escaped by a backslash before it.
+    /// 1 if the first byte of the block is escaped by a backslash in the previous block.
     escaped: u64,
-    /// Bytes of the block that belong to a `\u` escape begun before it.
+    /// A mask of the bytes that belong to a `\u` escape from the previous block.
     inside: u64,
     /// Set by `skip` if a byte of the string, or shortly after it, is not ASCII.
     not_ascii: bool,
@@ -133,7 +129,7 @@ impl Cursor {
         }
     }
 
-    /// The characters that were counted.
+    /// Returns the number of characters counted so far.
     pub fn chars(&self) -> usize {
         self.chars
     }
@@ -142,7 +138,7 @@ impl Cursor {
         self.at
     }
 
-    /// The same place, of a text that has moved.
+    /// Returns the same cursor for a text that was moved in memory.
     #[must_use]
     pub fn moved_to(self, at: usize) -> Cursor {
         Cursor { at, ..self }
@@ -153,11 +149,11 @@ impl Cursor {
     }
 }
 
-/// As many bytes as a word has bits.
+/// The size of a block in bytes: the number of bits in a mask.
 pub const BLOCK: usize = 64;
 
-/// A block that has so many bytes is followed by all of any character that
-/// begins in it: the longest is a pair of escapes.
+/// If this many bytes follow the start of a block, every character that starts in the block is
+/// complete. The longest character is a pair of `\u` escapes.
 pub const EDGE: usize = BLOCK + 2 * ESCAPE;
 
 /// The length of a `\u` escape.
@@ -165,32 +161,31 @@ const ESCAPE: usize = 6;
 
 type Block = [u8; BLOCK];
 
-/// What a block is made of; bit 0 stands for its first byte.
+/// The bit masks of a block. Bit 0 belongs to the first byte.
 struct Marks {
     backslash: u64,
-    /// Quotes and control characters, which end a string in one way or another
-    /// unless they are escaped.
+    /// Quotes and control characters. Unless escaped, they end the string or are errors.
     end: u64,
-    /// Bytes of a UTF-8 sequence after its first.
+    /// UTF-8 continuation bytes.
     continuation: u64,
 }
 
-/// The functions that look at blocks. They are closures so that they can use what
-/// instructions their caller may, into which all of this is inlined.
+/// The functions that examine blocks. They are closures so that they can use the target features of
+/// the function into which they are inlined.
 struct Tests<P, M, S, H> {
-    /// The number of continuation bytes of a block without quotes, backslashes
-    /// and control characters.
+    /// Returns the number of continuation bytes, or `None` if the block has quotes, backslashes or
+    /// control characters.
     plain: P,
-    /// All marks of a block.
+    /// Returns all masks of a block.
     marks: M,
-    /// The characters that may stand after a backslash, but for `u`.
+    /// Returns a mask of the characters that may follow a backslash, except `u`.
     simple: S,
-    /// Not 0 if a byte is not ASCII.
+    /// Returns a non-zero value if a byte is not ASCII.
     high: H,
 }
 
-/// The loop itself. Without `COUNT`, characters are not counted and there is no
-/// target; instead bytes are noted that are not ASCII.
+/// The main loop. If `COUNT` is false, characters and the target are ignored, and `not_ascii` is
+/// updated instead.
 #[inline(always)]
 fn advance<const COUNT: bool>(
     cursor: &mut Cursor,
@@ -212,8 +207,8 @@ fn advance<const COUNT: bool>(
         not_ascii,
     } = *cursor;
     let mut high = u32::from(not_ascii);
-    // Blocks with escapes come in swarms. Near one, the question whether a block
-    // is plain has no answer that a processor could foresee.
+    // Blocks with escapes tend to follow each other. Near one, the branch on plain blocks is
+    // unpredictable for the CPU.
     let mut crowded = 0_u32;
     let mut last_block;
     loop {
@@ -221,8 +216,8 @@ fn advance<const COUNT: bool>(
         let block = match rest.first_chunk() {
             Some(block) => block,
             None => {
-                // Zeros are control characters: the string ends at the first of
-                // them, if not before.
+                // Padding zeros are control characters: the string ends at the first of them, if
+                // not before.
                 last_block = [0; BLOCK];
                 last_block[..rest.len()].copy_from_slice(rest);
                 &last_block
@@ -279,7 +274,7 @@ fn advance<const COUNT: bool>(
         };
         if COUNT && after > target {
             let place = at + nth(first, target - chars);
-            // It may yet turn out to be the second half of a pair.
+            // The character may turn out to be the second half of a surrogate pair.
             if at_edge && place + ESCAPE > text.len() {
                 return pause(cursor, here);
             }
@@ -319,20 +314,20 @@ fn pause(cursor: &mut Cursor, here: Cursor) -> ParseResult<Stop> {
     Ok(Stop::End(StringEnd::Partial(here.at)))
 }
 
-/// Which of these backslashes escape what follows them: of every run the
-/// first, the third and so on.
+/// Returns the backslashes that escape the next byte: the first, third, fifth and so on of each
+/// run.
 #[inline(always)]
 fn escaping(backslashes: u64) -> u64 {
     const EVEN: u64 = 0x5555_5555_5555_5555;
     let run_starts = backslashes & !(backslashes << 1);
-    // Adding its start to a run clears it and sets the bit after it: what is
-    // cleared are the runs that begin at an odd place.
+    // Adding its start bit to a run clears the run and sets the bit after it. This clears the runs
+    // that start at an odd position.
     let odd_runs = backslashes & !backslashes.wrapping_add(run_starts & !EVEN);
     backslashes & (EVEN ^ odd_runs)
 }
 
-/// Checks what stands in these places of a block, after backslashes, and finds
-/// the bytes that do not begin a character: here, and in the block after it.
+/// Checks the escapes whose letter is at one of these positions. Returns masks of the bytes that do
+/// not start a character, in this block and in the next one.
 #[inline(never)]
 fn unicode_escapes(text: &[u8], at: usize, places: u64) -> ParseResult<[u64; 2]> {
     let mut not_first = [0; 2];
@@ -350,8 +345,8 @@ fn unicode_escapes(text: &[u8], at: usize, places: u64) -> ParseResult<[u64; 2]>
             let reason = escape(text, letter).err().unwrap_or(Reason::UnknownEscape);
             return fault(backslash, reason);
         };
-        // The letter and its digits; of a second half also the backslash. What
-        // follows that is seen to when its letter has its turn.
+        // The letter and its digits, and the backslash of a second half. The loop checks the rest
+        // of the second half when it reaches its letter.
         let bytes = match is_half(unit, HIGH) && has_low_half(text, letter + 5) {
             true => 0b11_1111_u64,
             false => 0b01_1111,
@@ -362,12 +357,12 @@ fn unicode_escapes(text: &[u8], at: usize, places: u64) -> ParseResult<[u64; 2]>
     Ok(not_first)
 }
 
-/// The length of the escape whose letter, behind the backslash, stands at a place.
+/// Returns the length of the escape whose letter, after the backslash, is at `letter`.
 #[inline]
 fn escape(text: &[u8], letter: usize) -> Result<usize, Reason> {
     match text.get(letter) {
         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(2),
-        // Lone surrogates are allowed: the grammar knows nothing of pairs.
+        // Lone surrogates are allowed: the JSON grammar does not require pairs.
         Some(b'u') => match code_unit(text, letter + 1) {
             Some(_) => Ok(ESCAPE),
             None => Err(Reason::ShortEscape),
@@ -376,7 +371,7 @@ fn escape(text: &[u8], letter: usize) -> Result<usize, Reason> {
     }
 }
 
-/// The halves of a surrogate pair differ in their highest six bits.
+/// The two halves of a surrogate pair are distinguished by their highest six bits.
 const HIGH: u32 = 0xD800;
 const LOW: u32 = 0xDC00;
 
@@ -400,7 +395,7 @@ pub fn code_unit(text: &[u8], at: usize) -> Option<u32> {
 #[inline(always)]
 fn unit_of(digits: [u8; 4]) -> Option<u32> {
     let [a, b, c, d] = digits.map(|digit| u32::from(HEX[usize::from(digit)]));
-    // What is no digit has bits above the lowest four.
+    // Bytes that are not hex digits map to a value above 15.
     ((a | b | c | d) < 16).then_some(a << 12 | b << 8 | c << 4 | d)
 }
 
@@ -415,13 +410,13 @@ const HEX: [u8; 256] = {
     table
 };
 
-/// The bits below the lowest that is set; all if none is.
+/// Returns a mask of the bits below the lowest set bit; all bits if none is set.
 #[inline(always)]
 fn below_lowest(bits: u64) -> u64 {
     bits.wrapping_sub(1) & !bits
 }
 
-/// Where the set bit stands that has `before` others below it.
+/// Returns the position of the set bit with `before` set bits below it.
 fn nth(bits: u64, before: usize) -> usize {
     let mut bits = bits;
     for _ in 0..before {

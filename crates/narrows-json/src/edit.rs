@@ -1,22 +1,22 @@
-//! Edits of a value by splicing: what is not edited keeps its bytes.
+//! Edits of a value by splicing. All other bytes stay unchanged.
 
 use bytes::{BufMut, BytesMut};
 
 use super::{Kind, Raw, text};
 
-/// Replacements inside one value. Places are named by the slices that
-/// `member`, `pick`, `members` and `elements` gave out: such a slice shares
-/// the bytes of its parent, so it says where it stands, at any depth.
+/// A list of replacements inside one value. A position is given as a slice returned by `member`,
+/// `pick`, `members` or `elements`. Such a slice shares the bytes of the edited value, so its
+/// address identifies the position at any depth.
 pub struct Edit<'a> {
     whole: &'a Raw,
     splices: Vec<Splice>,
 }
 
-/// New bytes in the place of `cut` old ones.
+/// New bytes that replace `cut` old bytes.
 struct Splice {
     at: usize,
     cut: usize,
-    /// What joins the new value to the text before it: comma and key.
+    /// The text before a new member's value: comma, key and colon.
     lead: Vec<u8>,
     value: Raw,
 }
@@ -44,15 +44,15 @@ impl<'a> Edit<'a> {
         self
     }
 
-    /// Adds a member to the object at `place` (the value itself or a slice of it), at its end.
+    /// Appends a member to the object at `place` (the value itself or a slice of it).
     ///
     /// # Panics
-    /// If `place` is not a slice of the edited value, or no object.
+    /// If `place` is not a slice of the edited value or is not an object.
     pub fn insert(mut self, place: &Raw, name: &str, value: Raw) -> Self {
         assert_eq!(place.kind(), Kind::Object, "only objects have members");
         let brace = self.offset(place) + place.len() - 1;
-        // Two objects never share a closing brace, so an earlier splice there
-        // is an earlier member of the same object.
+        // Two objects never share a closing brace, so an earlier splice at this position is an
+        // earlier member of the same object.
         let follows = place.entries().next().is_some()
             || self.splices.iter().any(|splice| splice.at == brace);
         let key = Raw::string(name);
@@ -71,13 +71,15 @@ impl<'a> Edit<'a> {
         self
     }
 
+    /// Applies all edits and returns the new value.
+    ///
     /// # Panics
     /// If two edits overlap.
     pub fn finish(mut self) -> Raw {
         if self.splices.is_empty() {
             return self.whole.clone();
         }
-        // The sort is stable: members added at one place keep their order.
+        // The sort is stable: members added at the same position keep their order.
         self.splices.sort_by_key(|splice| splice.at);
         let old = self.whole.as_bytes();
         let added: usize = self
@@ -98,8 +100,8 @@ impl<'a> Edit<'a> {
         Raw::from_checked(new.freeze())
     }
 
-    /// Where `place` stands in the whole. Both are slices of the same bytes,
-    /// so the difference of their addresses is the answer.
+    /// Returns the offset of `place` in the whole value. Both are slices of the same bytes, so the
+    /// difference of their addresses is the offset.
     fn offset(&self, place: &Raw) -> usize {
         let whole = self.whole.as_bytes();
         (place.as_bytes().as_ptr() as usize)
@@ -110,10 +112,9 @@ impl<'a> Edit<'a> {
 }
 
 impl Raw {
-    /// A copy of this object with `name` set to `value`: replaced where it
-    /// stands, else appended. Should the name occur twice, one member is left:
-    /// a reader that takes the last one must not find the old value there.
-    /// Values of other kinds come back as they are.
+    /// Returns a copy of this object with `name` set to `value`. An existing member is replaced, a
+    /// new one is appended. If the name occurs twice, one member remains: a reader that takes the
+    /// last one must not find the old value there. Other kinds of values are returned unchanged.
     pub fn with_member(&self, name: &str, value: &Raw) -> Raw {
         if self.kind() != Kind::Object {
             return self.clone();
@@ -129,7 +130,7 @@ impl Raw {
         }
     }
 
-    /// A copy of this object without any member of this name.
+    /// Returns a copy of this object without any member of this name.
     pub fn without_member(&self, name: &str) -> Raw {
         if self.entries().any(|(key, _)| self.is_key(&key, name)) {
             self.rewritten(name, None)
@@ -138,15 +139,15 @@ impl Raw {
         }
     }
 
-    /// The object joined anew from its members, with the first one called
-    /// `name` given the new value and the others of that name left out.
+    /// Rebuilds the object from its members. The first member called `name` gets the new value, and
+    /// the others of that name are omitted.
     fn rewritten(&self, name: &str, value: Option<&Raw>) -> Raw {
         let old = self.as_bytes();
         let mut value = value;
         let mut new = BytesMut::with_capacity(old.len() + value.map_or(0, Raw::len));
         new.put_u8(b'{');
         for (key, place) in self.entries() {
-            // The key's range lies between its quotes.
+            // The range of the key excludes its quotes.
             let written = key.start - 1;
             let (kept, with) = if !text::equals(&old[key], name) {
                 (&old[written..place.end], None)

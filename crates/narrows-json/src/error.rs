@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// The place and the reason at which a text stops being JSON.
+/// A syntax error: its position and reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason} at byte {offset}")]
 pub struct Error {
@@ -8,24 +8,24 @@ pub struct Error {
     pub reason: Reason,
 }
 
-/// The rule of the grammar that a text breaks.
+/// The grammar rule that a text violates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// A byte that begins no value.
+    /// A byte that cannot start a value.
     NoValue,
-    /// The byte order mark before a whole text.
+    /// A byte order mark at the start of the text.
     ByteOrderMark,
     /// A word other than `true`, `false` and `null`.
     UnknownWord,
-    /// The end of the text in place of a value.
+    /// The end of the text where a value is expected.
     NoMoreText,
-    /// A byte other than white space behind the value.
+    /// A byte other than white space after the value.
     TextAfterValue,
     NoKey,
     NoColon,
     NoCommaInObject,
     NoCommaInArray,
-    /// A number that ends before a digit that it needs.
+    /// A number without a required digit.
     NoDigit,
     ControlCharacter,
     UnclosedString,
@@ -33,7 +33,7 @@ pub enum Reason {
     /// A `\u` escape without four hexadecimal digits.
     ShortEscape,
     NotUtf8,
-    /// A member that must occur only once.
+    /// A duplicate of a member that must be unique.
     DuplicateMember,
 }
 
@@ -41,7 +41,7 @@ impl Reason {
     pub fn as_str(self) -> &'static str {
         match self {
             Reason::NoValue | Reason::ByteOrderMark | Reason::UnknownWord => "expected a value",
-            Reason::NoMoreText => "the text ends early",
+            Reason::NoMoreText => "unexpected end of the text",
             Reason::TextAfterValue => "text after the value",
             Reason::NoKey => "expected a key",
             Reason::NoColon => "expected a colon",
@@ -64,10 +64,10 @@ impl fmt::Display for Reason {
     }
 }
 
-/// The result of reading a token. The box keeps it as small as two registers.
+/// The result of reading a token. Boxing the error keeps the result small enough for two registers.
 pub type ParseResult<T = usize> = Result<T, Box<Error>>;
 
-/// The result is made by the caller, where it need not go through memory.
+/// Creates an error. It is inlined so that the caller need not pass the result through memory.
 #[inline(always)]
 pub(crate) fn fault<T>(offset: usize, reason: Reason) -> ParseResult<T> {
     Err(boxed(offset, reason))

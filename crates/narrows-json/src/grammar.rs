@@ -1,14 +1,12 @@
-//! The grammar of JSON (RFC 8259), the only one of the project: a state machine
-//! that reads a whole text or one in chunks.
+//! The JSON grammar (RFC 8259), implemented once for the whole project: a state machine that reads
+//! a text as a whole or in chunks.
 //!
-//! It knows nothing of what the tokens mean: a [`Visitor`] reads the strings and
-//! hears of keys and values. Everything is generic over it and inlined, so that
-//! a caller pays only for what its visitor does. Depth costs one bit per level
-//! on the heap and never a stack frame.
+//! A [`Visitor`] reads the strings and receives the positions of keys and values. Everything is
+//! generic over the visitor and inlined, so that a caller pays only for its own visitor. Nesting
+//! costs one bit per level on the heap and no stack frames.
 //!
-//! The functions at the end read one token each. They take a place and return
-//! the next one, by value, so that it stays in a register; [`crate::Scanner`]
-//! moves through objects and arrays with the same ones.
+//! The functions at the end of this module read one token each. They take and return positions by
+//! value, so that these stay in registers. [`crate::Scanner`] uses the same functions.
 
 mod chunks;
 mod nesting;
@@ -21,13 +19,12 @@ pub(crate) use nesting::Container;
 use nesting::Nesting;
 use number::{Digit, number};
 
-/// A reader of strings that follows the structure around them.
+/// Reads strings and follows the structure of the text.
 ///
-/// Depths are numbers of open containers: a member of the outermost object has
-/// the depth 1.
+/// A depth is the number of open containers: a member of the outermost object has depth 1.
 pub trait Visitor {
-    /// Reads the string whose first character stands at `start` up to its
-    /// closing quote, or as far as the text can be judged.
+    /// Reads the string whose first character is at `start` up to its closing quote, or as far as
+    /// the text can be judged.
     fn string(
         &mut self,
         role: Role,
@@ -36,23 +33,22 @@ pub trait Visitor {
         input: Input,
     ) -> ParseResult<StringEnd>;
 
-    /// Reads on in the string that the last text ended in. A whole text never
-    /// comes here.
+    /// Continues the string in which the last chunk ended. Not called for whole texts.
     fn rest_of_string(&mut self, role: Role, text: &[u8], input: Input) -> ParseResult<StringEnd>;
 
-    /// A key ends before this place.
+    /// Called after a key. `end` is the position after it.
     #[inline(always)]
     fn key_ended(&mut self, _depth: usize, _text: &[u8], _end: usize) {}
 
-    /// The value of a member begins behind this place.
+    /// Called after the colon of a member. The value starts after `place`.
     #[inline(always)]
     fn value_begins(&mut self, _depth: usize, _place: usize) {}
 
-    /// A value inside of a container ends before this place.
+    /// Called after a value in a container. `end` is the position after it.
     #[inline(always)]
     fn value_ended(&mut self, _depth: usize, _end: usize) {}
 
-    /// A text was read up to a place. The next one begins with the rest of it.
+    /// Called after a text was read up to `end`. The next text starts with the remaining bytes.
     #[inline(always)]
     fn text_ended(&mut self, _text: &[u8], _end: usize) {}
 }
@@ -63,8 +59,8 @@ pub enum Role {
     Value,
 }
 
-/// Reads a text that must be UTF-8 and exactly one value, with white space
-/// around it, and returns the visitor that was made for it.
+/// Reads a text that must be UTF-8 and exactly one value, possibly surrounded by white space, and
+/// returns the visitor created for it.
 pub fn parse<'a, V: Visitor>(
     json: &'a [u8],
     visitor: impl FnOnce(&'a str) -> V,
@@ -84,7 +80,8 @@ fn parse_whole<V: Visitor>(text: &[u8], visitor: &mut V) -> ParseResult<()> {
     end_of_text(text, end).map(drop)
 }
 
-/// A text that is not UTF-8 may have stopped being JSON before that.
+/// Returns the error of a text that is not UTF-8. A syntax error before the invalid byte has
+/// priority.
 #[cold]
 fn not_utf8<'a, V: Visitor>(json: &'a [u8], visitor: impl FnOnce(&'a str) -> V) -> Error {
     let valid = match simdutf8::compat::from_utf8(json) {
@@ -101,7 +98,7 @@ fn not_utf8<'a, V: Visitor>(json: &'a [u8], visitor: impl FnOnce(&'a str) -> V) 
     }
 }
 
-/// Names the byte order mark, if a text could not be read because of it.
+/// Reports a byte order mark as the reason if it caused the error.
 fn at_start(error: Error, text: &[u8]) -> Error {
     let is_mark = error.offset == 0 && text.starts_with("\u{FEFF}".as_bytes());
     Error {
@@ -114,7 +111,7 @@ fn at_start(error: Error, text: &[u8]) -> Error {
     }
 }
 
-/// Returns the end of the value that begins at a place of a whole text.
+/// Returns the end of the value that starts at `at` in a whole text.
 #[inline(always)]
 pub(crate) fn parse_value<V: Visitor>(text: &[u8], at: usize, visitor: &mut V) -> ParseResult {
     match Parser::default().values(text, at, Input::Complete, visitor) {
@@ -123,21 +120,21 @@ pub(crate) fn parse_value<V: Visitor>(text: &[u8], at: usize, visitor: &mut V) -
     }
 }
 
-/// The state machine. It stops where a text ends and goes on with the next one.
+/// The state machine. It pauses at the end of a chunk and continues with the next one.
 #[derive(Default)]
 struct Parser {
     state: State,
     nesting: Nesting,
 }
 
-/// The token that comes next.
+/// The token that is expected next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum State {
     #[default]
     Value,
-    /// A value or the end of the array that was just opened.
+    /// A value, or the end of the array that was just opened.
     FirstElement,
-    /// A key or the end of the object that was just opened.
+    /// A key, or the end of the object that was just opened.
     FirstKey,
     Key,
     /// The rest of a key.
@@ -147,15 +144,15 @@ enum State {
     InString,
     /// The rest of a number.
     InNumber(Digit),
-    /// A comma or the end of the innermost container.
+    /// A comma, or the end of the innermost container.
     Comma,
-    /// White space.
+    /// White space after the outermost value.
     End,
 }
 
-/// The reason for which reading stops before the end of the outermost value.
+/// The reason why reading stopped before the end of the outermost value.
 enum Halt {
-    /// The text cannot be judged from this place on.
+    /// The text cannot be judged from this position on.
     Paused(usize),
     Error(Box<Error>),
 }
@@ -168,7 +165,7 @@ impl From<Box<Error>> for Halt {
 }
 
 impl Parser {
-    /// Reads a text as far as it can be judged, and returns the place.
+    /// Reads as much of a text as can be judged and returns the position reached.
     fn read<V: Visitor>(&mut self, text: &[u8], input: Input, visitor: &mut V) -> ParseResult {
         let end = match self.resume(text, input, visitor) {
             Ok(Next::At(value)) => self.values(text, value, input, visitor),
@@ -182,8 +179,7 @@ impl Parser {
         }
     }
 
-    /// Reads on where the last text ended, up to the next value or the end of the
-    /// outermost one.
+    /// Continues where the last text ended, up to the next value or the end of the outermost one.
     #[inline(never)]
     fn resume<V: Visitor>(
         &mut self,
@@ -229,7 +225,7 @@ impl Parser {
         self.comma(text, end, input, visitor)
     }
 
-    /// Reads from the beginning of a value to the end of the outermost one.
+    /// Reads from the start of a value to the end of the outermost one.
     #[inline(always)]
     fn values<V: Visitor>(
         &mut self,
@@ -285,8 +281,8 @@ impl Parser {
         }
     }
 
-    /// Reads from behind a value, and perhaps behind several that it closes, to
-    /// the next one, or to the end of the outermost one.
+    /// Reads from the end of a value, through the containers that close after it, to the next value
+    /// or the end of the outermost one.
     #[inline(always)]
     fn comma<V: Visitor>(
         &mut self,
@@ -318,7 +314,7 @@ impl Parser {
         }
     }
 
-    /// Reads from the opening quote of a key to the value that it names.
+    /// Reads from the opening quote of a key to its value.
     #[inline(always)]
     fn key<V: Visitor>(
         &mut self,
@@ -357,7 +353,7 @@ impl Parser {
         Ok(space(text, behind))
     }
 
-    /// Reads a number on from its last digit.
+    /// Continues a number from its last state.
     #[inline(always)]
     fn number(
         &mut self,
@@ -376,7 +372,8 @@ impl Parser {
         }
     }
 
-    /// Reads a word. One that the text ends in is read again with the next text.
+    /// Reads a literal. A literal that is cut by the end of the chunk is read again with the next
+    /// one.
     #[inline(always)]
     fn word(&mut self, text: &[u8], at: usize, word: &[u8], input: Input) -> Result<usize, Halt> {
         if input == Input::Partial && text.len() - at < word.len() {
@@ -388,7 +385,7 @@ impl Parser {
         }
     }
 
-    /// The place behind the closing quote.
+    /// Returns the position after the closing quote.
     #[inline(always)]
     fn string_end(&mut self, state: State, end: StringEnd) -> Result<usize, Halt> {
         match end {
@@ -409,7 +406,7 @@ impl Parser {
         Err(Halt::Paused(at))
     }
 
-    /// Pauses where a token is missing because the text ends.
+    /// Pauses if the token is missing because the chunk ends.
     #[inline(always)]
     fn or_pause<T>(
         &mut self,
@@ -429,16 +426,16 @@ impl Parser {
     }
 }
 
-/// The token behind an opening bracket or a value.
+/// The token after an opening bracket, or after a value.
 #[derive(Clone, Copy)]
 pub(crate) enum Next {
-    /// Another key or value begins here, or a comma ends.
+    /// The next key or value, or the position after a comma.
     At(usize),
-    /// The closing bracket stands before this place.
+    /// The position after the closing bracket.
     Closed(usize),
 }
 
-/// The opening quote of the first key of an object.
+/// Finds the opening quote of an object's first key, or the end of the object.
 #[inline(always)]
 pub(crate) fn first_key(text: &[u8], at: usize) -> ParseResult<Next> {
     let at = space(text, at);
@@ -449,7 +446,7 @@ pub(crate) fn first_key(text: &[u8], at: usize) -> ParseResult<Next> {
     }
 }
 
-/// The opening quote of a key behind a comma.
+/// Finds the opening quote of the key after a comma.
 #[inline(always)]
 pub(crate) fn key(text: &[u8], at: usize) -> ParseResult {
     let at = space(text, at);
@@ -469,7 +466,7 @@ pub(crate) fn first_element(text: &[u8], at: usize) -> ParseResult<Next> {
     }
 }
 
-/// The comma or closing bracket behind a value in a container.
+/// Reads the comma or closing bracket after a value in a container.
 #[inline(always)]
 pub(crate) fn comma(text: &[u8], at: usize, container: Container) -> ParseResult<Next> {
     let at = space(text, at);
@@ -492,7 +489,7 @@ pub(crate) fn colon(text: &[u8], at: usize) -> ParseResult {
     }
 }
 
-/// Reads the white space behind the outermost value.
+/// Reads the white space after the outermost value.
 #[inline(always)]
 pub(crate) fn end_of_text(text: &[u8], at: usize) -> ParseResult {
     let at = space(text, at);

@@ -1,13 +1,13 @@
-//! JSON as the bytes it came in.
+//! JSON kept as the bytes in which it arrived.
 //!
-//! A [`Raw`] is one whole JSON value, checked once and never parsed into a
-//! tree: members are found by scanning, and an edit splices new bytes into the
-//! old ones, so that number forms, key order, escapes and unknown members
-//! survive. Nothing here recurses; depth costs one bit per level.
+//! A [`Raw`] is one complete JSON value, validated once and never parsed into a tree. Members are
+//! found by scanning, and an edit splices new bytes into the old ones, so that number formats, key
+//! order, escapes and unknown members are preserved. Nothing here recurses; nesting costs one bit
+//! per level.
 //!
-//! The grammar is in [`grammar`], and nowhere else in the project: [`parse`]
-//! reads a whole text with a [`Visitor`], a [`ChunkParser`] one that arrives in
-//! chunks, and a [`Scanner`] moves through one token by token.
+//! [`grammar`] is the only implementation of the grammar in the project: [`parse`] reads a whole
+//! text with a [`Visitor`], a [`ChunkParser`] reads a text that arrives in chunks, and a
+//! [`Scanner`] moves through a text token by token.
 
 pub mod blocks;
 mod edit;
@@ -32,7 +32,8 @@ pub use grammar::{ChunkParser, LocatedError, Visitor, parse};
 pub use place::Place;
 pub use scan::Scanner;
 
-/// One JSON value as text: valid, UTF-8, without white space around it. Cheap to clone and to slice.
+/// One JSON value as text: valid JSON in UTF-8, without surrounding white space. Cheap to clone and
+/// to slice.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Raw(Bytes);
 
@@ -47,7 +48,7 @@ pub enum Kind {
 }
 
 impl Raw {
-    /// Checks that `text` is exactly one JSON value (white space around it is dropped).
+    /// Checks that `text` is exactly one JSON value. Surrounding white space is removed.
     pub fn parse(text: Bytes) -> Result<Raw, Error> {
         let mut scanner = Scanner::new(&text);
         scanner.space();
@@ -56,7 +57,7 @@ impl Raw {
         Ok(Raw(text.slice(place)))
     }
 
-    /// For texts of our own, known to be valid; checked in debug builds.
+    /// Wraps a constant that is known to be valid JSON. Debug builds check it.
     pub fn from_static(text: &'static str) -> Raw {
         let raw = Raw(Bytes::from_static(text.as_bytes()));
         debug_assert_eq!(
@@ -67,13 +68,13 @@ impl Raw {
         raw
     }
 
-    /// Any serde value; serialising our own types to JSON cannot fail.
+    /// Serialises any value. Our own types always have a JSON form.
     pub fn from_serialize<T: serde::Serialize + ?Sized>(value: &T) -> Raw {
         let text = serde_json::to_vec(value).expect("our own types have JSON forms");
         Raw(Bytes::from(text))
     }
 
-    /// A JSON string holding `text`.
+    /// Returns `text` as a JSON string.
     pub fn string(text: &str) -> Raw {
         Raw::from_serialize(text)
     }
@@ -82,7 +83,7 @@ impl Raw {
         Raw(Bytes::from(n.to_string()))
     }
 
-    /// `{}`
+    /// Returns `{}`.
     pub fn empty_object() -> Raw {
         Raw::from_static("{}")
     }
@@ -102,8 +103,8 @@ impl Raw {
         &self.0
     }
 
-    /// The value as text. The bytes are checked for UTF-8 once more, since
-    /// only `blocks` has unsafe code: not for large values on a hot path.
+    /// Returns the value as text. UTF-8 is checked again, because only `blocks` may use unsafe
+    /// code, so avoid this for large values on a hot path.
     pub fn as_str(&self) -> &str {
         text::utf8(&self.0)
     }
@@ -116,13 +117,13 @@ impl Raw {
         self.0
     }
 
-    /// A copy that shares no bytes, for what is kept longer than the message it
-    /// came in: a slice would keep all of it.
+    /// Returns a copy with its own bytes, for values that outlive the message they came from: a
+    /// slice would keep the whole message in memory.
     pub fn detached(&self) -> Raw {
         Raw(Bytes::copy_from_slice(&self.0))
     }
 
-    /// The same value, which keeps `owner` until its last slice is dropped.
+    /// Returns the same value. `owner` is dropped together with the last slice of it.
     pub fn keeping(self, owner: impl Send + 'static) -> Raw {
         Raw(keeping(self.0, owner))
     }
@@ -131,23 +132,24 @@ impl Raw {
         self.0.len()
     }
 
-    /// No JSON value is an empty text.
+    /// Returns false: an empty text is not a JSON value.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// The decoded text of a JSON string; `None` for any other kind. A lone surrogate escape becomes U+FFFD.
+    /// Returns the decoded text of a JSON string; `None` for any other kind. A lone surrogate
+    /// escape becomes U+FFFD.
     pub fn as_text(&self) -> Option<Cow<'_, str>> {
         (self.kind() == Kind::String).then(|| text::decode(&self.0[1..self.0.len() - 1]))
     }
 
-    /// A whole number, also one that a peer wrote as `5.0`.
+    /// Returns a whole number. `5.0` counts as 5.
     pub fn as_u64(&self) -> Option<u64> {
         self.integer()?.parse().ok()
     }
 
-    /// A whole number, also one that a peer wrote as `-5.0`.
+    /// Returns a whole number. `-5.0` counts as -5.
     pub fn as_i64(&self) -> Option<i64> {
         self.integer()?.parse().ok()
     }
@@ -160,18 +162,19 @@ impl Raw {
         }
     }
 
-    /// Decoding with serde, for the few small things that are interpreted whole.
+    /// Decodes the value with serde, for small values that are interpreted completely.
     pub fn decode<'de, T: serde::Deserialize<'de>>(&'de self) -> Result<T, serde_json::Error> {
         serde_json::from_slice(&self.0)
     }
 
-    /// The members of an object in their order, keys decoded; nothing for other kinds.
+    /// Iterates over the members of an object in their order, with decoded keys. Empty for other
+    /// kinds.
     pub fn members(&self) -> impl Iterator<Item = (Cow<'_, str>, Raw)> {
         self.entries()
             .map(|(key, value)| (text::decode(&self.0[key]), self.slice(value)))
     }
 
-    /// The elements of an array; nothing for other kinds.
+    /// Iterates over the elements of an array. Empty for other kinds.
     pub fn elements(&self) -> impl Iterator<Item = Raw> {
         let mut scanner = Scanner::new(&self.0);
         let mut first = true;
@@ -185,15 +188,14 @@ impl Raw {
         })
     }
 
-    /// The value of the first member with this name.
+    /// Returns the value of the first member with this name.
     pub fn member(&self, name: &str) -> Option<Raw> {
         let (_, value) = self.entries().find(|(key, _)| self.is_key(key, name))?;
         Some(self.slice(value))
     }
 
-    /// Several members in one pass. A name that occurs twice is an error: the
-    /// gateway and the peer behind it might read different ones, which would
-    /// be a way around every check made on the first.
+    /// Returns several members in one pass. A duplicate name is an error: the gateway and the peer
+    /// might read different values, which would bypass every check made on the first one.
     pub fn pick<const N: usize>(&self, names: [&str; N]) -> Result<[Option<Raw>; N], Error> {
         let mut picked = [const { None }; N];
         for (key, value) in self.entries() {
@@ -210,18 +212,18 @@ impl Raw {
         Ok(picked)
     }
 
-    /// Starts an edit by place, see [`Edit`].
+    /// Starts an edit, see [`Edit`].
     pub fn edit(&self) -> Edit<'_> {
         Edit::new(self)
     }
 
-    /// Takes bytes that a [`Scanner`] has found to be one value. Any others make
-    /// every method of the value meaningless.
+    /// Wraps bytes that a [`Scanner`] has validated as one value. With other bytes, the results of
+    /// all methods are unspecified.
     pub fn from_checked(bytes: Bytes) -> Raw {
         Raw(bytes)
     }
 
-    /// The places of an object's keys, between their quotes, and of its values.
+    /// Iterates over the ranges of an object's keys, without their quotes, and of its values.
     fn entries(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
         let mut scanner = Scanner::new(&self.0);
         let mut first = true;
@@ -244,7 +246,7 @@ impl Raw {
         Raw(self.0.slice(place))
     }
 
-    /// The digits of a whole number, with its sign.
+    /// Returns the digits of a whole number, with its sign.
     fn integer(&self) -> Option<&str> {
         if self.kind() != Kind::Number {
             return None;
@@ -257,7 +259,7 @@ impl Raw {
     }
 }
 
-/// The same bytes, which keep `owner` until their last slice is dropped.
+/// Returns the same bytes. `owner` is dropped together with the last slice of them.
 pub fn keeping(bytes: Bytes, owner: impl Send + 'static) -> Bytes {
     struct Kept<T>(Bytes, T);
     impl<T> AsRef<[u8]> for Kept<T> {

@@ -1,7 +1,7 @@
-//! Places in a text as people count them.
+//! Positions in a text as line and column.
 
-/// A place in a text: the bytes before it, its line and its column in
-/// characters, both from 1. Lines end at LF.
+/// A position in a text: the number of bytes before it, and its line and column, both counted from
+/// 1. Columns count characters. Lines end at LF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     pub offset: usize,
@@ -20,7 +20,7 @@ impl Default for Place {
 }
 
 impl Place {
-    /// Finds the place of a byte. The text before it must be UTF-8.
+    /// Returns the position of a byte. The text before it must be UTF-8.
     pub fn of(text: &[u8], offset: usize) -> Place {
         let before = text.get(..offset).unwrap_or(text);
         Place {
@@ -29,7 +29,7 @@ impl Place {
         }
     }
 
-    /// The place behind a text that begins here.
+    /// Returns the position after `text`, which starts at this position.
     pub(crate) fn after(self, text: &[u8]) -> Place {
         let (column, line_start) = match memchr::memrchr(b'\n', text) {
             None => (self.column, 0),
@@ -42,7 +42,7 @@ impl Place {
         }
     }
 
-    /// The place of the ASCII character that stands just before.
+    /// Returns the position of the preceding character, which must be ASCII.
     pub(crate) fn before(self) -> Place {
         Place {
             offset: self.offset - 1,
@@ -52,8 +52,8 @@ impl Place {
     }
 }
 
-/// Counts the characters that begin in a text. Every byte of a text in chunks is
-/// counted so, and sums of one byte are fastest with vectors.
+/// Counts the characters that start in a text. This runs on every byte of a text in chunks. Sums
+/// that fit into one byte vectorise best.
 fn chars(text: &[u8]) -> usize {
     if text.is_ascii() {
         return text.len();

@@ -1,4 +1,4 @@
-//! Moving through a JSON text token by token, without building anything.
+//! Token-by-token traversal of a JSON text that builds no data structure.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::error::{ParseResult, Reason, fault};
 use crate::grammar::{self, Container, Next, Role, Visitor};
 use crate::string::{short, string_end};
 
-/// A place in a text, moved on token by token.
+/// A position in a text that moves from token to token.
 pub struct Scanner<'a> {
     text: &'a [u8],
     at: usize,
@@ -19,7 +19,7 @@ impl<'a> Scanner<'a> {
         Scanner { text, at: 0 }
     }
 
-    /// Moves over the next byte if it is this one.
+    /// Skips the next byte if it equals `byte`. Returns true if it did.
     pub fn take(&mut self, byte: u8) -> bool {
         let there = self.text.get(self.at) == Some(&byte);
         self.at += usize::from(there);
@@ -30,15 +30,15 @@ impl<'a> Scanner<'a> {
         self.at = grammar::space(self.text, self.at);
     }
 
-    /// Nothing but white space may be left.
+    /// Checks that only white space is left.
     pub fn end(&mut self) -> Result<(), Error> {
         self.at = grammar::end_of_text(self.text, self.at).map_err(|error| *error)?;
         Ok(())
     }
 
-    /// Moves to the value of the next member of the object whose opening brace
-    /// (`first`) or last value was just passed, and gives the place of its key
-    /// without the quotes; `None` once the closing brace was passed.
+    /// Moves to the value of the next member of an object and returns the range of its key without
+    /// the quotes, or `None` after the closing brace. The scanner must be just after the opening
+    /// brace (`first`) or the previous value.
     pub fn next_key(&mut self, first: bool) -> Result<Option<Range<usize>>, Error> {
         match self.key(first).map_err(|error| *error)? {
             (end, None) => {
@@ -52,8 +52,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Moves to the next element of the array whose opening bracket (`first`)
-    /// or last element was just passed; false once the closing bracket was.
+    /// Moves to the next element of an array; returns false after the closing bracket. The scanner
+    /// must be just after the opening bracket (`first`) or the previous element.
     pub fn next_element(&mut self, first: bool) -> Result<bool, Error> {
         let next = match first {
             true => grammar::first_element(self.text, self.at),
@@ -71,21 +71,21 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Checks the value that begins here and moves past it.
+    /// Validates the value at the current position and moves past it.
     pub fn value(&mut self) -> Result<Range<usize>, Error> {
         let start = self.at;
         self.at = grammar::parse_value(self.text, start, &mut Check).map_err(|error| *error)?;
         Ok(start..self.at)
     }
 
-    /// Moves past the value that begins here, in a text known to be valid.
+    /// Moves past the value at the current position of a text known to be valid.
     pub(crate) fn skip(&mut self) -> Range<usize> {
         let start = self.at;
         self.at = skip(self.text, start);
         start..self.at
     }
 
-    /// The place of the next value with that of its key, or the end of the object.
+    /// Returns the position of the next value with the range of its key, or the end of the object.
     #[inline(always)]
     fn key(&self, first: bool) -> ParseResult<(usize, Option<Range<usize>>)> {
         let text = self.text;
@@ -107,7 +107,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Strings of a whole text, which is checked for UTF-8 string by string.
+/// The visitor of a scanner, which checks UTF-8 string by string.
 struct Check;
 
 impl Visitor for Check {
@@ -127,7 +127,7 @@ impl Visitor for Check {
     }
 }
 
-/// The closing quote of the string whose first character stands at `start`.
+/// Returns the position of the closing quote of the string whose first character is at `start`.
 #[inline(always)]
 fn string(text: &[u8], start: usize) -> ParseResult {
     match short::<1, true>(text, start) {
@@ -136,8 +136,8 @@ fn string(text: &[u8], start: usize) -> ParseResult {
     }
 }
 
-/// Most strings have no escapes, so that the first special byte is their closing
-/// quote.
+/// Searches for the first special byte. In most strings it is the closing quote, because they
+/// contain no escapes.
 #[inline(never)]
 fn long_string(text: &[u8], start: usize) -> ParseResult {
     let engine = Engine::best();
@@ -157,8 +157,8 @@ fn long_string(text: &[u8], start: usize) -> ParseResult {
     Ok(end)
 }
 
-/// Both ends stand beside an ASCII character, as does every place the scanner
-/// gives out: a slice of a checked text is UTF-8 as well.
+/// Checks that a range is UTF-8. Both of its ends are next to an ASCII character, like every
+/// position that the scanner returns, so slices of a validated text are UTF-8 as well.
 fn utf8(text: &[u8], start: usize, end: usize) -> ParseResult<()> {
     match simdutf8::compat::from_utf8(&text[start..end]) {
         Ok(_) => Ok(()),
@@ -166,7 +166,7 @@ fn utf8(text: &[u8], start: usize, end: usize) -> ParseResult<()> {
     }
 }
 
-/// Counting brackets is enough in a text known to be valid: they match.
+/// Finds the end of a value by counting brackets, which always match in a valid text.
 fn skip(text: &[u8], start: usize) -> usize {
     let mut at = start;
     let mut depth = 0_usize;
@@ -181,7 +181,7 @@ fn skip(text: &[u8], start: usize) -> usize {
                 depth -= 1;
                 at + 1
             }
-            // Between the values of an object or array.
+            // Separators between the values of an object or array.
             b',' | b':' | b' ' | b'\n' | b'\r' | b'\t' if depth > 0 => {
                 at += 1;
                 continue;
@@ -195,7 +195,7 @@ fn skip(text: &[u8], start: usize) -> usize {
     at
 }
 
-/// The end of a number or literal whose first byte was just passed.
+/// Returns the end of a number or literal. `start` is the position after its first byte.
 #[inline(always)]
 fn scalar(text: &[u8], start: usize) -> usize {
     let mut at = start;

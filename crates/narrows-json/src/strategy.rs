@@ -1,21 +1,20 @@
-//! Strategies for property tests: JSON in all the forms that it can be written in.
+//! Strategies for property tests: JSON in all its notations.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// A JSON text in any of the forms the same value can be written in: white
-/// space, escapes, number forms, names that occur twice.
+/// Generates a JSON text with varying white space, escapes, number formats and duplicate names.
 pub fn json_text() -> impl Strategy<Value = String> {
     json_text_of(leaf())
 }
 
-/// An object of this kind, for what reads and edits members.
+/// Generates a JSON object, for tests that read and edit members.
 pub fn json_object() -> impl Strategy<Value = String> {
     object(json_text()).boxed()
 }
 
-/// Bytes that are nearly JSON: a text with a few bytes changed, cut or added.
+/// Generates almost valid JSON: a text with a few bytes changed, removed or added.
 pub fn nearly_json() -> impl Strategy<Value = Vec<u8>> {
     let spot = (
         any::<prop::sample::Index>(),
@@ -85,7 +84,7 @@ fn json_text_of(leaf: impl Strategy<Value = String> + 'static) -> impl Strategy<
 }
 
 fn object(inner: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
-    // Few names, so that some occur twice, and one of them also escaped.
+    // Few names, so that duplicates occur. One of the names is also written with an escape.
     let key = prop_oneof![
         select(
             &[

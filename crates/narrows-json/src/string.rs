@@ -1,11 +1,10 @@
-//! Strings that are short, which most are, and strings known to be valid.
+//! Short strings, which are the most common, and strings known to be valid.
 //!
-//! Words of 8 bytes are tested at once; long strings are left to the loop over
-//! blocks in `blocks`, or, where only the closing quote is of interest, to
-//! memchr.
+//! Short strings are tested in words of 8 bytes. Long strings are passed to the loop in `blocks`,
+//! or to memchr if only the closing quote is needed.
 
-/// The closing quote of a string without escapes that ends within so many words
-/// behind its start. With `ASCII`, all of its characters are ASCII.
+/// Returns the closing quote of a string that has no escapes and ends within `WORDS` words after
+/// its start. With `ASCII`, returns `None` for strings with other characters.
 #[inline(always)]
 pub fn short<const WORDS: usize, const ASCII: bool>(text: &[u8], start: usize) -> Option<usize> {
     let mut at = start;
@@ -23,8 +22,8 @@ pub fn short<const WORDS: usize, const ASCII: bool>(text: &[u8], start: usize) -
     None
 }
 
-/// The place behind the string that begins with the quote at `quote`, in a text
-/// known to be valid.
+/// Returns the position after the string that starts with the quote at `quote`, in a text known to
+/// be valid.
 #[inline]
 pub fn string_end(text: &[u8], quote: usize) -> usize {
     let word = text.get(quote + 1..).and_then(|rest| rest.first_chunk());
@@ -36,15 +35,15 @@ pub fn string_end(text: &[u8], quote: usize) -> usize {
     long_string_end(text, quote)
 }
 
-/// Only quotes matter here, and of those the ones that are not escaped, so
-/// this looks for nothing else: long texts have many more escapes than quotes.
+/// Searches only for quotes and checks if they are escaped, because long texts have many more
+/// escapes than quotes.
 #[inline(never)]
 fn long_string_end(text: &[u8], quote: usize) -> usize {
     let mut at = quote + 1;
     while let Some(found) = memchr::memchr(b'"', text.get(at..).unwrap_or_default()) {
         let found = at + found;
-        // Each backslash is counted for one quote only: a run of them ends at
-        // the quote before, at the latest.
+        // Each backslash is counted at most once, because a run of backslashes never extends past
+        // the previous quote.
         let backslashes = text[at..found]
             .iter()
             .rev()
@@ -58,8 +57,8 @@ fn long_string_end(text: &[u8], quote: usize) -> usize {
     text.len()
 }
 
-/// The first backslash of a text. Escapes come in swarms, as in JSON within JSON:
-/// two words are tested before the search that is prepared for long texts.
+/// Returns the first backslash of a text. Escapes are often dense, as in JSON nested in JSON, so
+/// two words are tested before the memchr search starts.
 #[inline(always)]
 pub(crate) fn backslash(text: &[u8]) -> Option<usize> {
     let mut at = 0;
@@ -80,7 +79,7 @@ pub(crate) const WORD: usize = 8;
 const ONES: u64 = u64::from_ne_bytes([1; WORD]);
 const HIGH_BITS: u64 = ONES << 7;
 
-/// Where in a word the first quote, backslash or control character stands.
+/// Returns the position of the first quote, backslash or control character in a word.
 #[inline(always)]
 pub(crate) fn special(word: &[u8; WORD]) -> Option<usize> {
     let word = u64::from_le_bytes(*word);
@@ -90,8 +89,8 @@ pub(crate) fn special(word: &[u8; WORD]) -> Option<usize> {
     (marks != 0).then_some(marks.trailing_zeros() as usize / 8)
 }
 
-/// The high bits of the bytes below a bound of at most 0x80. The borrow of the
-/// subtraction may mark bytes after a true match wrongly, but none before it.
+/// Sets the high bit of each byte below `bound`, which is at most 0x80. The borrow of the
+/// subtraction may set bits after the first match wrongly, but never before it.
 #[inline(always)]
 fn below(word: u64, bound: u64) -> u64 {
     word.wrapping_sub(ONES * bound) & !word & HIGH_BITS

@@ -147,8 +147,7 @@ fn values_of_our_own_are_valid() {
 proptest! {
     #[test]
     fn members_agree_with_serde_json(text in json_object()) {
-        // Inserting in order does what serde_json does: a later value takes
-        // the place of an earlier one.
+        // Inserting in order matches serde_json: a later value replaces an earlier one.
         let members: serde_json::Map<String, Value> = raw(&text)
             .members()
             .map(|(key, value)| (key.into_owned(), value.decode().expect("a value")))
@@ -174,7 +173,7 @@ proptest! {
     }
 }
 
-/// A tree made only of what `members`, `elements` and the scalar readers say.
+/// Rebuilds a tree only from `members`, `elements` and the scalar readers.
 fn rebuild(raw: &Raw) -> Value {
     match raw.kind() {
         Kind::Object => raw

@@ -1,12 +1,12 @@
-//! What stands between the quotes of a JSON string, decoded.
+//! Decoding of the content of JSON strings.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use crate::string::backslash;
 
-/// The text of a checked JSON string, given without its quotes. A lone
-/// surrogate escape, which no Rust string can hold, becomes U+FFFD.
+/// Decodes the content of a validated JSON string, without its quotes. A lone surrogate escape,
+/// which a Rust string cannot hold, becomes U+FFFD.
 pub fn decode(inner: &[u8]) -> Cow<'_, str> {
     if !has_escape(inner) {
         return Cow::Borrowed(utf8(inner));
@@ -29,10 +29,10 @@ pub fn has_escape(inner: &[u8]) -> bool {
     memchr::memchr(b'\\', inner).is_some()
 }
 
-/// Whether the string stands for `name`, however it is written.
+/// Returns true if the decoded string equals `name`.
 pub(crate) fn equals(inner: &[u8], name: &str) -> bool {
-    // An escape is longer than its character, so length and bytes decide for
-    // most keys.
+    // An escape is longer than its character, so comparing length and bytes is enough for most
+    // keys.
     match inner.len().cmp(&name.len()) {
         Ordering::Less => false,
         Ordering::Equal => inner == name.as_bytes() && !has_escape(inner),
@@ -40,7 +40,7 @@ pub(crate) fn equals(inner: &[u8], name: &str) -> bool {
     }
 }
 
-/// The character of the escape that `text` begins with, and its length.
+/// Returns the character of the escape at the start of `text`, and the length of the escape.
 fn unescape(text: &[u8]) -> (char, usize) {
     let short = match text[1] {
         b'b' => '\u{8}',
@@ -78,7 +78,7 @@ fn hex(digits: &[u8]) -> u32 {
     })
 }
 
-/// A checked text as a string. It is checked once more, since only `blocks` has
+/// Returns validated bytes as a string. UTF-8 is checked again, because only `blocks` may use
 /// unsafe code.
 pub(crate) fn utf8(bytes: &[u8]) -> &str {
     simdutf8::basic::from_utf8(bytes).expect("checked when parsed")

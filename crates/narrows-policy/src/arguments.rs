@@ -1,15 +1,13 @@
-//! Whether the arguments of a call are what the tool's own schema wants.
+//! Validation of a call's arguments against the schema of the tool.
 //!
-//! A [`Checker`] belongs to one tool and is compiled when it is first used:
-//! most listed tools are never called. It refuses what the schema refuses, and
-//! besides top-level names that the schema does not speak of: a misspelt
-//! argument that is silently ignored gives an answer to another question. What
-//! it says is for a model, which should know from it what to write instead.
+//! A [`Checker`] belongs to one tool and compiles the schema on first use, because most listed
+//! tools are never called. It refuses the arguments that the schema refuses, and also top-level
+//! names that the schema does not define: if a misspelt argument were silently ignored, the result
+//! would answer a different question. The messages tell a model how to correct the call.
 //!
-//! Schemas come from servers that nobody vouched for. One that cannot be used,
-//! for whatever reason, is not enforced: the server judges its calls anyway,
-//! and a tool that cannot be called at all is worse than one that answers with
-//! its own error.
+//! Schemas come from untrusted servers. A schema that cannot be used is not enforced: the server
+//! validates its calls anyway, and a tool that returns its own error is more useful than one that
+//! cannot be called.
 
 mod effort;
 mod explain;
@@ -31,51 +29,50 @@ use self::explain::Problem;
 use self::read::{Read, Unread};
 use self::schema::Compiled;
 
-/// The most problems of one call that are told.
+/// The maximum number of reported problems per call.
 const MAX_TOLD: usize = 20;
 
-/// The most schemas that are applied to the arguments of one call.
+/// The maximum number of schemas applied to the arguments of one call.
 const MAX_EFFORT: u64 = 10_000_000;
 
-/// Beyond so many the first problem is told alone: the validator collects them
-/// all before any is told, and each value may have several.
+/// Above this effort, only the first problem is reported: the validator collects all problems
+/// before any is reported, and each value may have several.
 const MAX_EXPLAINED: u64 = 100_000;
 
-/// With no more to do than this a check is over in no time: bytes of the
-/// schema, and schemas that are applied.
+/// Up to these limits (bytes of the schema, number of applied schemas), a check is fast enough to
+/// run on an async thread.
 const QUICK_SCHEMA: usize = 64 * 1024;
 const QUICK_EFFORT: u64 = 1_000_000;
 
-/// Longer arguments, in bytes, are not held against patterns: what one takes
-/// grows with its own length times theirs.
+/// The maximum length in bytes of arguments that are matched against patterns. The cost of a
+/// pattern grows with its length times theirs.
 const MAX_FOR_PATTERNS: usize = 256 * 1024;
 
-/// The check of one tool's arguments. Clones share what was compiled; one
-/// without a schema costs nothing.
+/// Checks the arguments of one tool. Clones share the compiled schema. A checker without a schema
+/// does nothing.
 #[derive(Clone, Default)]
 pub struct Checker(Option<Arc<Shared>>);
 
 struct Shared {
     schema: Raw,
-    /// `None` inside if the schema cannot be enforced.
+    /// The inner value is `None` if the schema cannot be enforced.
     compiled: OnceLock<Option<Compiled>>,
 }
 
-/// How the error of a refused call begins.
+/// The start of the error message of a refused call.
 pub const FAILED: &str = "Argument validation failed: ";
 
-/// Why a call is refused.
+/// The reasons why a call is refused.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rejection {
-    /// The first problem, as a sentence for the model.
+    /// The first problem as a sentence for the model.
     pub message: String,
-    /// All of them, the most useful first: where, as a JSON pointer into the
-    /// arguments, and what.
+    /// All problems, the most useful first: a JSON pointer into the arguments and a message.
     pub errors: Vec<(String, String)>,
 }
 
 impl Checker {
-    /// Without a schema everything passes.
+    /// Creates a checker. Without a schema, all arguments pass.
     pub fn new(schema: Option<&Raw>) -> Checker {
         let shared = |schema: &Raw| Shared {
             schema: schema.clone(),
@@ -84,8 +81,8 @@ impl Checker {
         Checker(schema.map(shared).map(Arc::new))
     }
 
-    /// Returns true if arguments of so many bytes are checked in no time: the
-    /// schema is compiled already, and neither is much to look at.
+    /// Returns true if arguments of this length are checked quickly: the schema is already
+    /// compiled, and both are small.
     pub fn is_quick(&self, length: usize) -> bool {
         let Some(shared) = &self.0 else {
             return true;
@@ -94,7 +91,7 @@ impl Checker {
             None => false,
             Some(None) => true,
             Some(Some(compiled)) => {
-                // No value is shorter than a byte.
+                // Every value has at least one byte.
                 let effort = compiled.visits().saturating_mul(length as u64);
                 shared.schema.len() <= QUICK_SCHEMA && effort <= QUICK_EFFORT
             }
@@ -106,9 +103,7 @@ impl Checker {
             return Ok(());
         };
         if compiled.has_patterns() && arguments.len() > MAX_FOR_PATTERNS {
-            tracing::debug!(
-                "arguments are not checked: they are long, and patterns may take their time"
-            );
+            tracing::debug!("arguments are not checked: they are too long to match patterns");
             return Ok(());
         }
         let most = MAX_EFFORT / compiled.visits();
@@ -123,7 +118,7 @@ impl Checker {
         if read.depth > compiled.deepest() {
             tracing::debug!(
                 depth = read.depth,
-                "arguments are not checked: at this depth their schema could take too long"
+                "arguments are not checked: at this depth the schema may take too long"
             );
             return Ok(());
         }
@@ -135,13 +130,13 @@ impl Checker {
             problems.extend(explained(schema, compiled, &read));
         }
         match problems.is_empty() {
-            // What the engine of regular expressions gave up on is not refused.
+            // The call passes if the regular expression engine gave up.
             true => Ok(()),
             false => Err(rejection(problems)),
         }
     }
 
-    /// The schema, if there is one that can be enforced.
+    /// Returns the schema, if there is one and it can be enforced.
     fn enforced(&self) -> Option<(&Raw, &Compiled)> {
         let Shared { schema, compiled } = &**self.0.as_ref()?;
         let compile = || match Compiled::new(schema) {
@@ -162,8 +157,8 @@ impl fmt::Debug for Checker {
     }
 }
 
-/// A checker follows from the listed tool it belongs to, so it never tells two
-/// tools apart.
+/// A checker is derived from the tool definition that contains it, so it never makes two
+/// definitions differ.
 impl PartialEq for Checker {
     fn eq(&self, _: &Checker) -> bool {
         true
@@ -172,9 +167,9 @@ impl PartialEq for Checker {
 
 impl Eq for Checker {}
 
-/// What is wrong with arguments that the schema refuses.
+/// Returns the problems of arguments that the schema refuses.
 fn explained(schema: &Raw, compiled: &Compiled, read: &Read) -> Vec<Problem> {
-    // Only what is refused needs the schema as a tree.
+    // The schema is parsed only for refused arguments.
     let schema = schema.decode().unwrap_or_default();
     let validator = compiled.validator();
     let effort = compiled.visits().saturating_mul(read.values);
@@ -186,18 +181,17 @@ fn explained(schema: &Raw, compiled: &Compiled, read: &Read) -> Vec<Problem> {
             let first = validator.validate(&read.value).err();
             explain::problems(first.into_iter(), &schema, &read.value)
         }
-        // Why none of several forms fits is collected for each of them, in this
-        // way too.
+        // Even for a single error, the validator collects the errors of every alternative.
         (true, false) => vec![explain::unexplained()],
-        // Perhaps a pattern was given up on, and that is not refused.
+        // A pattern may have been undecided, so the call passes.
         (true, true) => Vec::new(),
     }
 }
 
-/// `problems` has at least one.
+/// Builds the rejection. `problems` must not be empty.
 fn rejection(mut problems: Vec<Problem>) -> Rejection {
     problems.sort_by(Problem::by_use);
-    // The schema may refuse a name that was found unknown already.
+    // The schema may also refuse a name that was already found to be unknown.
     let mut errors: Vec<(String, String)> = Vec::new();
     let mut seen: HashSet<(String, Option<String>)> = HashSet::new();
     for problem in problems {

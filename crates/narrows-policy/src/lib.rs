@@ -1,8 +1,7 @@
-//! Decisions of the gateway, without side effects.
+//! Policy decisions of the gateway, without side effects.
 //!
-//! [`names`] makes and reads the names under which tools are published,
-//! [`preset`] holds what users allow, [`permission`] applies it, and
-//! [`arguments`] validates the arguments of a call.
+//! [`names`] creates and parses the names under which tools are published, [`preset`] holds the
+//! rules of users, [`permission`] applies them, and [`arguments`] validates the arguments of calls.
 
 pub mod arguments;
 pub mod names;

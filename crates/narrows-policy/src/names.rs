@@ -1,20 +1,19 @@
-//! Published names: how a server and one of its tools become one name that
-//! model providers accept, and how such a name is taken apart again.
+//! Published names: combine a server and one of its tools into a name that model providers accept,
+//! and split such a name again.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// Between server and tool where nothing else is configured. Names made with it
-/// stay within `^[A-Za-z0-9_-]+$`.
+/// The default separator between server and tool. Names made with it match `^[A-Za-z0-9_-]+$`.
 pub const SAFE_SEPARATOR: &str = "__";
 
-/// Every separator that is understood in calls, on every endpoint. `::` stands
-/// before `:` so that the longer one is tried first.
+/// All separators that calls may use, on every endpoint. `::` precedes `:`, so that the longer one
+/// is tried first.
 const UNDERSTOOD: [&str; 3] = ["::", SAFE_SEPARATOR, ":"];
 
-/// The forms in which server ids appear in names, one for each id: safe
-/// characters, no `__` inside and no `_` at the end, so that the first `__` of
-/// a published name always ends the server. Ids that would share one get a hash.
+/// Returns the form of each server id in published names. A slug has only safe characters, no `__`
+/// inside and no `_` at the end, so that the first `__` of a published name always ends the server.
+/// A hash is appended to ids that would share a slug.
 pub fn slugs(ids: &[&str]) -> Vec<String> {
     let plain: Vec<String> = ids.iter().map(|id| slug(id)).collect();
     let mut count: HashMap<&str, usize> = HashMap::new();
@@ -23,7 +22,7 @@ pub fn slugs(ids: &[&str]) -> Vec<String> {
     }
     let unique = |(id, slug): (&&str, &String)| match count[slug.as_str()] {
         1 => slug.clone(),
-        // The one that is written just so keeps its name.
+        // An id that equals its slug needs no hash.
         _ if slug == id => slug.clone(),
         _ => format!("{slug}_{}", hash(&[id])),
     };
@@ -47,7 +46,7 @@ fn slug(id: &str) -> String {
     }
 }
 
-/// The published names of one server's items on one endpoint, in their order.
+/// Returns the published names of one server's items on one endpoint, in the same order.
 pub fn publish(slug: &str, names: &[&str], separator: &str, max: usize) -> Vec<String> {
     if separator != SAFE_SEPARATOR {
         return names
@@ -70,14 +69,14 @@ pub fn publish(slug: &str, names: &[&str], separator: &str, max: usize) -> Vec<S
         }
         let hash = hash(&[slug, name]);
         let keep = max.saturating_sub(hash.len() + 1).min(plain.len());
-        // Only ASCII is left in `plain`, so any byte is a boundary.
+        // `plain` is ASCII, so it can be cut at any byte.
         format!("{}_{hash}", &plain[..keep])
     };
     names.iter().zip(&plain).map(fit).collect()
 }
 
-/// Every way to read `name` as server and item, for names that are not
-/// published as they stand. The only place that knows the separators.
+/// Returns all ways to split `name` into server and item, for names that are not published.
+/// Separators are not parsed in any other module.
 pub fn readings(name: &str) -> impl Iterator<Item = (&str, &str)> {
     UNDERSTOOD.iter().flat_map(move |separator| {
         name.match_indices(separator)
@@ -86,14 +85,14 @@ pub fn readings(name: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// The names nearest to `wanted`, for an error that helps.
+/// Returns the names most similar to `wanted`, for suggestions in errors.
 pub fn nearest<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
     let wanted = comparable(wanted);
     best(known.map(|name| (likeness(&wanted, name), name)))
 }
 
-/// The published names nearest to `wanted`, which may also be the server's own
-/// name of an item, alone or behind the name of another server.
+/// Returns the published names most similar to `wanted`. `wanted` may also be the server's own name
+/// of an item, alone or after the name of another server.
 pub fn nearest_published<'a>(
     wanted: &str,
     known: impl Iterator<Item = (&'a str, Cow<'a, str>)>,
@@ -110,7 +109,7 @@ pub fn nearest_published<'a>(
     }))
 }
 
-/// The names in the order of their likeness to `wanted`.
+/// Returns the names, sorted by similarity to `wanted`.
 pub fn by_likeness<'a>(wanted: &str, names: Vec<&'a str>) -> Vec<&'a str> {
     let wanted = comparable(wanted);
     let mut scored: Vec<(f64, &str)> = names
@@ -121,11 +120,11 @@ pub fn by_likeness<'a>(wanted: &str, names: Vec<&'a str>) -> Vec<&'a str> {
     scored.into_iter().map(|(_, name)| name).collect()
 }
 
-/// A match of the item's own name counts a little less than one of the whole
-/// published name, so that the same name on the named server comes first.
+/// The weight of a match with the item's own name. It is slightly below 1, so that an item of the
+/// named server precedes an item of the same name on another server.
 const OWN_NAME_WEIGHT: f64 = 0.99;
 
-/// The best few of scored names, in an order that does not depend on theirs.
+/// Returns the best few names. The order is deterministic and does not depend on the input order.
 fn best<'a>(scored: impl Iterator<Item = (f64, &'a str)>) -> Vec<String> {
     let mut scored: Vec<(f64, &str)> = scored
         .take(2_000)
@@ -139,8 +138,8 @@ fn best<'a>(scored: impl Iterator<Item = (f64, &'a str)>) -> Vec<String> {
         .collect()
 }
 
-/// As much of a name as is compared: similarity costs the product of the
-/// lengths, and both come from peers.
+/// Cuts a name for comparison: the cost of the similarity is the product of both lengths, and peers
+/// choose both names.
 fn comparable(name: &str) -> String {
     name.chars().take(100).collect()
 }
@@ -162,8 +161,8 @@ fn sanitised(name: &str) -> String {
         .collect()
 }
 
-/// FNV-1a, 32 bits in hexadecimal: it must never change between versions,
-/// which the standard library's hasher does not promise.
+/// FNV-1a, 32 bits in hexadecimal. The hash must never change between versions, which the standard
+/// library does not guarantee for its hasher.
 fn hash(parts: &[&str]) -> String {
     let mut hash: u32 = 0x811c_9dc5;
     for byte in parts.iter().flat_map(|part| part.bytes().chain([0])) {

@@ -1,8 +1,8 @@
-//! The decision whether a caller may use an item: for lists, calls, prompts,
+//! Permission decisions: which items a caller may use. They apply to lists, calls, prompts,
 //! resources, completion, subscriptions, `inspect`, `exec` and plain JSON-RPC.
 //!
-//! [`listed`] judges the items of a server's lists, [`named`] whatever a client
-//! names in another way.
+//! [`listed`] decides on the items of a server's lists, [`named`] on items that a client names in
+//! any other way.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use crate::preset::{Denial, Preset, ServerName, ToolFilter};
 use crate::resources::ResourceIndex;
 use crate::uri;
 
-/// The rules in force on one server. Each of them must allow an item; without
-/// any, everything is allowed.
+/// The rules in force for one server. An item must be allowed by each of them. Without rules,
+/// everything is allowed.
 #[derive(Clone, Copy)]
 pub struct Rules<'a> {
     /// The preset in force.
     pub preset: Option<&'a Preset>,
-    /// The lists of tools in the server's own entry.
+    /// The tool lists in the server's own configuration entry.
     pub filter: Option<&'a ToolFilter>,
 }
 
@@ -34,14 +34,14 @@ impl Rules<'_> {
     }
 }
 
-/// The lists of one server, as far as decisions need them.
+/// The lists of one server that permission decisions need.
 pub trait Listed {
-    /// Returns a tool as its server listed it.
+    /// Returns the tool definition as the server listed it.
     fn tool(&self, name: &str) -> Option<&Raw>;
     fn resources(&self) -> &ResourceIndex;
 }
 
-/// Returns the rule that denies an item which its server lists under `key`.
+/// Returns the rule that denies an item listed by its server under `key`.
 pub fn listed(
     rules: Rules<'_>,
     kind: ItemKind,
@@ -61,8 +61,7 @@ pub fn listed(
     denial.map(Arc::new)
 }
 
-/// Returns the rule that denies an item by its server's own name or URI for it,
-/// listed or not.
+/// Returns the rule that denies an item with this name or URI on its server, listed or not.
 pub fn named(
     rules: Rules<'_>,
     kind: ItemKind,
@@ -82,14 +81,14 @@ pub fn named(
     denial.map(Arc::new)
 }
 
-/// Returns true if anything of a server may be used.
+/// Returns true if any item of a server may be used.
 pub fn uses(preset: Option<&Preset>, server: ServerName<'_>) -> bool {
     let allows = |preset: &Preset| preset.denies_server(server).is_none();
     preset.is_none_or(|preset| preset.each().all(allows))
 }
 
-/// What a server lists is meant as it stands there, but for what an entry
-/// forbids in the plain spelling.
+/// Checks a listed URI, which is used exactly as listed, except that an entry may also forbid its
+/// normalised spelling.
 fn listed_resource(preset: &Preset, server: ServerName<'_>, key: &str) -> Option<Denial> {
     preset.denies_resource(server, key).or_else(|| {
         let plain = preset.chooses_resources().then(|| uri::plain(key))?;
@@ -97,8 +96,8 @@ fn listed_resource(preset: &Preset, server: ServerName<'_>, key: &str) -> Option
     })
 }
 
-/// A URI may be spelled in more than one way, and servers may take any of
-/// them: what is denied in one spelling is denied in all.
+/// Checks a URI in all its spellings. Servers may interpret any of them, so a URI that is denied in
+/// one spelling is denied in all.
 fn resource(
     preset: &Preset,
     server: ServerName<'_>,
@@ -114,7 +113,7 @@ fn resource(
     if index.lists(uri) {
         return as_read(preset, server, index, uri, &uri::plain(uri));
     }
-    // Nobody can say what a server makes of it.
+    // The interpretation by the server is unpredictable.
     if uri::is_odd(uri) {
         return Some(preset.denies_unknowable());
     }
@@ -132,7 +131,7 @@ fn resource(
     })
 }
 
-/// What is said against one of the things that a URI may be read as.
+/// Checks one possible reading of a URI.
 fn as_read(
     preset: &Preset,
     server: ServerName<'_>,
@@ -146,8 +145,8 @@ fn as_read(
     hidden.or_else(|| preset.forbids_plain(server, reading))
 }
 
-/// What one template allows may, in its plain spelling, come from another one
-/// that is hidden.
+/// Denies a URI that an allowed template matches, but whose normalised spelling matches only hidden
+/// templates.
 fn hidden_template(
     preset: &Preset,
     server: ServerName<'_>,
@@ -156,13 +155,13 @@ fn hidden_template(
 ) -> Option<Denial> {
     let mut hidden = None;
     for template in index.templates_of_plain(plain) {
-        // One that allows it is enough.
+        // One template that allows the URI is enough.
         hidden = Some(listed_resource(preset, server, &template.key)?);
     }
     hidden
 }
 
-/// An entry that forbids a template means what comes from it.
+/// Denies a URI that a forbidden template may expand to.
 fn forbidden_template(
     preset: &Preset,
     server: ServerName<'_>,
@@ -174,8 +173,8 @@ fn forbidden_template(
     templates.find_map(|template| preset.forbids_template(server, &template.key, uri))
 }
 
-/// What no entry names, and its server does not list, may come from a template
-/// that is allowed.
+/// Checks a URI in its literal spelling. A URI that no entry names and its server does not list may
+/// come from an allowed template.
 fn as_spelled(
     preset: &Preset,
     server: ServerName<'_>,

@@ -1,9 +1,8 @@
-//! Presets: which tools, prompts and resources clients may see and use.
+//! Presets: rules that decide which tools, prompts and resources clients may see and use.
 //!
-//! A preset is three lists of [`Rule`]s. In a list the last rule that matches
-//! decides, and what none matches is not allowed. A list that is absent allows
-//! everything of the servers that the other lists allow anything of. Whether a
-//! caller may use a thing is decided in [`permission`](crate::permission), and nowhere else.
+//! A preset has three lists of [`Rule`]s. In each list the last matching rule decides, and an item
+//! without a matching rule is not allowed. An absent list allows everything on the servers of which
+//! the other lists allow anything. Only [`permission`](crate::permission) decides on requests.
 
 mod pattern;
 #[cfg(test)]
@@ -18,75 +17,75 @@ use narrows_wire::Raw;
 pub use self::pattern::{BadRule, Hint, Pattern, Rule};
 pub use self::tool_filter::{ToolFilter, ToolFilters, ToolList};
 
-/// A selection of what the servers offer.
+/// A selection of items that servers offer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preset {
     id: Arc<str>,
     tools: Option<Vec<Rule>>,
     prompts: Option<Vec<Rule>>,
     resources: Option<Vec<Rule>>,
-    /// The same with every URI written plainly.
+    /// The rules for resources, with normalised URIs.
     plain_resources: Vec<Rule>,
-    /// Another one that binds as well.
+    /// A further preset that also applies.
     besides: Option<Arc<Preset>>,
 }
 
-/// All presets, by what names them.
+/// All presets, and the one of the default endpoint.
 pub struct Presets {
     all: Vec<Arc<Preset>>,
     default: Option<Arc<Preset>>,
 }
 
-/// The preset of a server's own ways in: its endpoint, and plain JSON-RPC.
+/// The preset for direct access to one server: its own endpoint and plain JSON-RPC.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum DirectPreset {
-    /// That of the default endpoint.
+    /// The preset of the default endpoint.
     #[default]
     AsDefault,
-    /// None, so that everything is allowed.
+    /// No preset: everything is allowed.
     Free,
-    /// The one of this id.
+    /// The preset with this id.
     Named(String),
 }
 
-/// A server by the two names that it has.
+/// The two names of a server.
 #[derive(Debug, Clone, Copy)]
 pub struct ServerName<'a> {
     pub id: &'a str,
     pub slug: &'a str,
 }
 
-/// A refusal: the rules that do not allow a thing, and the reason.
+/// A refusal: its source and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {
     pub source: DenialSource,
     pub why: Why,
 }
 
-/// The rules that deny a thing.
+/// The rules that deny an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DenialSource {
-    /// A preset, by its id.
+    /// The id of a preset.
     Preset(Arc<str>),
-    /// A list in the server's own entry, by its path in the configuration.
+    /// The configuration path of a list in the server's own entry.
     ToolList(Arc<str>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
-    /// This entry forbids it.
+    /// The entry that forbids the item.
     Forbidden(Box<str>),
-    /// This entry forbids it by a hint of which its server says nothing.
+    /// The entry that forbids the item because of a hint that its server does not declare.
     ForbiddenWithoutHints(Box<str>, Hint),
-    /// No entry allows it.
+    /// No entry allows the item.
     NotNamed,
-    /// The preset names nothing of its server.
+    /// The preset allows nothing on the server.
     ServerNotNamed,
-    /// A preset can say nothing of it, so that none allows it.
+    /// Presets have no entries for such items, so none can allow it.
     Unknowable,
-    /// A list in the server's own entry excludes it.
+    /// A list in the server's own entry excludes the item.
     Excluded,
-    /// A list in the server's own entry allows other tools only.
+    /// A list in the server's own entry allows only other tools.
     NotIncluded,
 }
 
@@ -107,7 +106,7 @@ impl Preset {
         }
     }
 
-    /// One that allows what both allow; the absence of one allows everything.
+    /// Returns a preset that allows what both presets allow. `None` allows everything.
     pub fn both(one: Option<Arc<Preset>>, other: Option<Arc<Preset>>) -> Option<Arc<Preset>> {
         match (one, other) {
             (Some(one), Some(other)) if one != other => Some(Arc::new(Preset {
@@ -118,12 +117,13 @@ impl Preset {
         }
     }
 
-    /// This one, and what binds besides it: each of them must allow a thing.
+    /// Iterates over this preset and the ones combined with it. An item must be allowed by each of
+    /// them.
     pub fn each(&self) -> impl Iterator<Item = &Preset> {
         std::iter::successors(Some(self), |preset| preset.besides.as_deref())
     }
 
-    /// One that allows nothing.
+    /// Returns a preset that allows nothing.
     pub fn nothing(id: impl Into<Arc<str>>) -> Preset {
         Preset::new(id, Some(Vec::new()), None, None)
     }
@@ -132,8 +132,7 @@ impl Preset {
         &self.id
     }
 
-    /// The entries for tools, for prompts and for resources, as they are
-    /// written; a list that is absent is `None`.
+    /// Returns the entries for tools, prompts and resources as written; `None` for an absent list.
     pub fn rules(&self) -> [Option<Vec<&str>>; 3] {
         [&self.tools, &self.prompts, &self.resources].map(|list| {
             let rules = list.as_ref()?;
@@ -141,8 +140,8 @@ impl Preset {
         })
     }
 
-    /// Entries for tools of just one server that fit none of its tools, which
-    /// are given: they are most likely misspelt.
+    /// Returns the entries that select tools of this server but match none of the given `tools`.
+    /// They are probably misspelt.
     pub fn idle_entries<'p>(&'p self, id: &str, slug: &str, tools: &[&str]) -> Vec<&'p str> {
         let server = ServerName { id, slug };
         let rules = self.tools.iter().flatten();
@@ -155,13 +154,13 @@ impl Preset {
         idle.map(Rule::text).collect()
     }
 
-    /// The id, and a digest of what it allows: what was handed out under a
-    /// preset is not to be had under another of the same name.
+    /// Returns the id and a hash of the rules. Receipts are bound to it, so that a changed preset
+    /// with the same id does not give access to them.
     pub fn fingerprint(&self) -> String {
-        // FNV-1a: stable between versions, as the standard hasher is not.
+        // FNV-1a, because the standard hasher may change between versions.
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         let mut add = |text: &str| {
-            // The length first, so that no two texts read like one.
+            // Hash the length first, so that adjacent texts cannot be confused.
             let length = (text.len() as u64).to_le_bytes();
             for byte in length.iter().chain(text.as_bytes()) {
                 hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
@@ -185,7 +184,7 @@ impl Preset {
         }
     }
 
-    /// Whether a tool is allowed, by its server's own name for it; `None` if it
+    /// Returns the reason why a tool, given by its server's own name, is not allowed; `None` if it
     /// is. `tool` is the tool as its server listed it.
     pub fn denies_tool(
         &self,
@@ -200,20 +199,20 @@ impl Preset {
         self.denies(&self.prompts, server, name, None)
     }
 
-    /// By a URI or a URI template, in exactly this spelling.
+    /// Returns the reason why a URI or URI template, in exactly this spelling, is not allowed;
+    /// `None` if it is.
     pub fn denies_resource(&self, server: ServerName<'_>, uri: &str) -> Option<Denial> {
         self.denies(&self.resources, server, uri, None)
     }
 
-    /// Whether an entry forbids a URI that is written plainly, however the
-    /// entry itself is written.
+    /// Returns a denial if an entry, in its normalised spelling, forbids this normalised URI.
     pub fn forbids_plain(&self, server: ServerName<'_>, plain: &str) -> Option<Denial> {
         let rule = last_match(&self.plain_resources, server, plain, None)?;
         (!rule.allows()).then(|| self.denied(Why::Forbidden(rule.text().into())))
     }
 
-    /// Whether an entry forbids a template after everything that allows this
-    /// URI, which fits it.
+    /// Returns a denial if an entry forbids a template and is later than every entry that allows
+    /// `uri`, which matches the template.
     pub fn forbids_template(
         &self,
         server: ServerName<'_>,
@@ -231,24 +230,24 @@ impl Preset {
         is_later.then(|| self.denied(why()))
     }
 
-    /// Whether nothing at all of a server is allowed.
+    /// Returns a denial if nothing on a server is allowed.
     pub fn denies_server(&self, server: ServerName<'_>) -> Option<Denial> {
         (!self.allows_any_of(server)).then(|| self.denied(Why::ServerNotNamed))
     }
 
-    /// Why something is not allowed that no entry can speak of: a method, or a
-    /// URI of which nobody can say what it means.
+    /// Returns the denial of an item that entries cannot describe: a method, or a URI with an
+    /// unclear meaning.
     pub fn denies_unknowable(&self) -> Denial {
         self.denied(Why::Unknowable)
     }
 
-    /// Returns true if no entry has anything to say on exactly this URI.
+    /// Returns true if no entry matches exactly this URI.
     pub fn is_silent_on_resource(&self, server: ServerName<'_>, uri: &str) -> bool {
         let rules = self.resources.as_deref().unwrap_or_default();
         last_match(rules, server, uri, None).is_none()
     }
 
-    /// Returns true if it says more on resources than of which servers.
+    /// Returns true if the preset has a list of resources.
     pub fn chooses_resources(&self) -> bool {
         self.resources.is_some()
     }
@@ -282,7 +281,8 @@ impl Preset {
         }
     }
 
-    /// What a later entry takes back as a whole was not allowed before it.
+    /// Returns true if a list allows any item of the server. An entry that forbids all its items
+    /// cancels the entries before it.
     fn allows_any_of(&self, server: ServerName<'_>) -> bool {
         let lists = [&self.tools, &self.prompts, &self.resources];
         lists.into_iter().flatten().any(|rules| {
@@ -297,7 +297,7 @@ impl Preset {
 }
 
 impl Presets {
-    /// `default` is the id of the preset of the default endpoint.
+    /// Creates the set. `default` is the preset id of the default endpoint.
     pub fn new(presets: &[Preset], default: Option<&str>) -> Presets {
         let mut presets = Presets {
             all: presets.iter().cloned().map(Arc::new).collect(),
@@ -315,8 +315,8 @@ impl Presets {
         self.all.iter().any(|preset| &**preset.id() == id)
     }
 
-    /// One that is not there allows nothing: whoever named it wanted less than
-    /// everything.
+    /// Returns the preset with this id. An unknown id gives a preset that allows nothing, because a
+    /// caller that names a preset wants a restriction.
     pub fn get(&self, id: &str) -> Arc<Preset> {
         let found = self.all.iter().find(|preset| &**preset.id() == id);
         found
@@ -324,7 +324,7 @@ impl Presets {
             .unwrap_or_else(|| Arc::new(Preset::nothing(id)))
     }
 
-    /// For the ways in of one server.
+    /// Returns the preset for direct access to one server.
     pub fn direct(&self, choice: &DirectPreset) -> Option<Arc<Preset>> {
         match choice {
             DirectPreset::AsDefault => self.default.clone(),
@@ -345,7 +345,7 @@ fn last_match<'a>(
 }
 
 impl DenialSource {
-    /// Returns the key under which errors and events name it, and its name.
+    /// Returns the key of the source in errors and events, and its name.
     pub fn named(&self) -> (&'static str, &str) {
         match self {
             DenialSource::Preset(id) => ("preset", id),
@@ -365,7 +365,7 @@ impl fmt::Display for Denial {
                 hint.unsaid()
             ),
             Why::NotNamed => write!(f, "no entry of preset '{source}' allows it"),
-            Why::ServerNotNamed => write!(f, "preset '{source}' allows nothing of its server"),
+            Why::ServerNotNamed => write!(f, "preset '{source}' allows nothing on its server"),
             Why::Unknowable => write!(f, "preset '{source}' cannot allow it"),
             Why::Excluded => write!(f, "`{source}` excludes it"),
             Why::NotIncluded => write!(f, "`{source}` does not name it"),

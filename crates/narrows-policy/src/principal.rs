@@ -2,20 +2,19 @@
 
 use std::sync::Arc;
 
-/// The party on whose behalf a request is made. Rights and receipts are bound
-/// to it.
+/// The identity on whose behalf a request is made. Permissions and receipts are bound to it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Principal {
-    /// The user who started the program and speaks to it on stdin and stdout.
+    /// The user who started the program and uses it over stdin and stdout.
     Local,
-    /// Any client that reaches the endpoint where no tokens are required.
+    /// Any client of an endpoint that does not require tokens.
     Anonymous,
-    /// The client whose token came with the request.
+    /// The client whose token was sent with the request.
     Client(KnownClient),
 }
 
 impl Principal {
-    /// The name of a client with a token.
+    /// Returns the name of a client with a token.
     pub fn name(&self) -> Option<&str> {
         match self {
             Principal::Client(known) => Some(&known.name),
@@ -24,11 +23,12 @@ impl Principal {
     }
 }
 
-/// A client, identified by its token: another token of the same client is
-/// another principal.
+/// A client, identified by its token. A different token of the same client is a different
+/// principal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct KnownClient {
     pub name: Arc<str>,
-    /// Counts the tokens that the client had over time.
+    /// The number of the client table that introduced the token. It distinguishes successive tokens
+    /// of a client.
     pub stamp: u64,
 }

@@ -1,5 +1,4 @@
-//! The resources and templates of a server, indexed by the plain spelling of
-//! their URIs.
+//! An index of a server's resources and templates by normalised URI.
 
 use std::collections::HashMap;
 
@@ -9,7 +8,7 @@ use crate::uri;
 /// The listed URIs and URI templates of one server.
 #[derive(Debug, Default)]
 pub struct ResourceIndex {
-    /// The listed URIs, by their plain spelling.
+    /// The listed URIs, by their normalised form.
     resources: HashMap<Box<str>, Vec<Box<str>>>,
     templates: Vec<ListedTemplate>,
 }
@@ -49,18 +48,18 @@ impl ResourceIndex {
             || self.templates.iter().any(|template| &*template.key == uri)
     }
 
-    /// The listed resources that a plain URI may stand for.
+    /// Returns the listed resources that match a normalised URI.
     pub(crate) fn resources(&self, plain: &str) -> impl Iterator<Item = &str> {
         let same = self.resources.get(uri::without_slash(plain));
         same.into_iter().flatten().map(|key| &**key)
     }
 
-    /// The templates that a URI fits as they are written.
+    /// Returns the templates, as written, that match a URI.
     pub(crate) fn templates(&self, uri: &str) -> impl Iterator<Item = &ListedTemplate> {
         self.templates.iter().filter(move |one| one.fits(uri))
     }
 
-    /// The templates that a plain URI may come from.
+    /// Returns the templates that may expand to a normalised URI.
     pub(crate) fn templates_of_plain(&self, plain: &str) -> impl Iterator<Item = &ListedTemplate> {
         let may = move |one: &&ListedTemplate| {
             one.fits(plain) || (one.plain.as_ref()).is_some_and(|own| own.matches(plain))

@@ -1,14 +1,15 @@
-//! Which template a URI may come from.
+//! Matching of URIs against templates.
 //!
-//! The expressions of RFC 6570 are not evaluated: a URI fits a template if the
-//! literal parts stand in it in their order, from the start to the end. That is
-//! enough to find the server, which is all a gateway needs.
+//! The expressions of RFC 6570 are not evaluated: a URI matches a template if it contains the
+//! literal parts in order, from start to end. This is enough to find the server of a URI, which is
+//! all that a gateway needs.
 
 /// The literal parts of a URI template.
 #[derive(Debug)]
 pub struct Template {
     literals: Vec<String>,
-    /// A `{/x}`, `{#x}`, `{?x}` … may expand to nothing or to several segments.
+    /// True if an expression such as `{/x}`, `{#x}` or `{?x}` may expand to nothing or to several
+    /// segments.
     loose: bool,
 }
 
@@ -25,7 +26,7 @@ impl Template {
             rest = behind;
         }
         literals.push(rest.to_owned());
-        // A template without any literal fits everything, which helps nobody.
+        // A template without literals matches every URI and is useless.
         literals
             .iter()
             .any(|literal| !literal.is_empty())
@@ -34,7 +35,7 @@ impl Template {
 
     pub fn matches(&self, uri: &str) -> bool {
         let [first, middle @ .., last] = &self.literals[..] else {
-            // No expression: the template is a plain URI.
+            // The template has no expressions and is a plain URI.
             return self.literals.first().is_some_and(|literal| literal == uri);
         };
         let Some(mut rest) = uri
@@ -52,7 +53,8 @@ impl Template {
         self.value(rest)
     }
 
-    /// A plain expression stands for one segment that is not empty.
+    /// Returns true if an expression can have this value. A plain expression expands to one
+    /// non-empty segment.
     fn value(&self, value: &str) -> bool {
         self.loose || (!value.is_empty() && !value.contains('/'))
     }

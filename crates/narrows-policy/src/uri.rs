@@ -1,19 +1,19 @@
-//! The spellings of a URI, brought together.
+//! Normalisation of URIs, for comparison with rules.
 //!
-//! Servers differ in what they do with a URI first: some decode it and then
-//! look for the path, some the other way round, some take all behind the scheme
-//! for a path. [`plain`] is what a careful server reads, [`readings`] are all
-//! that are known. They are for comparing only and are never sent.
+//! Servers process a URI in different orders: some decode it before they extract the path, some
+//! afterwards, and some treat everything after the scheme as the path. [`plain`] is the reading of
+//! a careful server, and [`readings`] returns all known ones. The results are only compared and
+//! never sent.
 
 use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
 
-/// A server that decodes again what it has decoded is hardly to be found.
+/// The maximum number of decoding passes. Servers that decode even a decoded URI again are rare.
 const DECODINGS: usize = 3;
 
-/// Schemes of which every parser knows that a host stands behind them, however
-/// many slashes there are, with the ports that need not be written.
+/// Schemes that every parser expects to be followed by a host, regardless of the number of slashes,
+/// with their default ports.
 const WITH_HOST: [(&str, &str); 5] = [
     ("http", "80"),
     ("https", "443"),
@@ -22,20 +22,19 @@ const WITH_HOST: [(&str, &str); 5] = [
     ("ftp", "21"),
 ];
 
-/// The URI with its percent signs decoded, scheme and host in lower case and
-/// without what need not be written, and its path without empty, `.` and `..`
-/// segments. A query and a fragment are kept as they are.
+/// Normalises a URI: decodes percent-encoding, lower-cases scheme and host, removes default parts
+/// of the host such as the port, and removes empty, `.` and `..` segments of the path. Query and
+/// fragment are only decoded.
 pub(crate) fn plain(uri: &str) -> String {
     let uri = cleaned(Cow::Borrowed(uri.trim()));
     let pieces = Pieces::of(&uri, Tail::Apart);
     pieces.path(Host::AsGiven) + &decoded(pieces.tail)
 }
 
-/// The same for an entry of a preset, in which `*` stands for anything.
+/// Normalises an entry of a preset, in which `*` matches any text.
 pub(crate) fn plain_pattern(item: &str) -> String {
     let pieces = Pieces::of(item, Tail::Apart);
-    // Such a star stands for hosts and paths alike, and one before `..` for any
-    // number of segments.
+    // Such a star matches both hosts and paths, and one before `..` matches any number of segments.
     let open = match pieces.host {
         "" => pieces.path.starts_with('*') || pieces.path == "/*",
         host => host.ends_with('*') && pieces.path.is_empty(),
@@ -46,12 +45,12 @@ pub(crate) fn plain_pattern(item: &str) -> String {
     }
 }
 
-/// Returns true if it begins with a scheme.
+/// Returns true if the URI starts with a scheme.
 pub(crate) fn is_absolute(uri: &str) -> bool {
     scheme(uri).is_some()
 }
 
-/// Everything that a server may take the URI for, [`plain`] first.
+/// Returns all spellings that a server may derive from the URI, [`plain`] first.
 pub(super) fn readings(uri: &str) -> Vec<String> {
     let mut readings = vec![plain(uri)];
     let decoded = decoded(uri);
@@ -73,7 +72,7 @@ pub(super) fn readings(uri: &str) -> Vec<String> {
     readings
 }
 
-/// A path with a slash at its end is mostly the same as without.
+/// Removes one slash at the end of a path, because most servers ignore it.
 pub(super) fn without_slash(plain: &str) -> &str {
     match plain.strip_suffix('/') {
         Some(shorter) if !shorter.ends_with('/') => shorter,
@@ -81,38 +80,36 @@ pub(super) fn without_slash(plain: &str) -> &str {
     }
 }
 
-/// Returns true if it has characters that parsers leave out or change without a
-/// word: tabs and line ends anywhere, white space at the ends, letters of
-/// hosts.
+/// Returns true if the URI has characters that parsers remove or replace silently: tabs and line
+/// ends anywhere, white space at its ends, and non-ASCII letters in hosts.
 pub(super) fn is_odd(uri: &str) -> bool {
     let odd = |text: &str| text.trim() != text || text.contains(|c: char| c.is_ascii_control());
     let undone = undone(uri);
     let pieces = Pieces::of(&undone, Tail::Apart);
-    // Parsers write the host of such a scheme in ASCII, each letter as another.
+    // For these schemes, parsers convert the host to ASCII in different ways.
     let is_foreign = default_port(pieces.scheme).is_some() && !pieces.host.is_ascii();
     odd(uri) || odd(&undone) || is_foreign
 }
 
-/// Returns true if it leaves a folder, so that it does not lead where it
-/// begins.
+/// Returns true if the URI has a `..` segment, so that it may leave the folder in which it starts.
 pub(super) fn climbs(uri: &str) -> bool {
     let climbs = |text: &str| text.split([':', '/', '\\']).any(|part| part == "..");
     let decoded_all = decoded(uri);
     climbs(&decoded_all) || climbs(before_tail(&decoded_all)) || climbs(&decoded(before_tail(uri)))
 }
 
-/// Where a query and a fragment belong.
+/// The treatment of query and fragment.
 #[derive(Clone, Copy, PartialEq)]
 enum Tail {
     Apart,
     InPath,
 }
 
-/// How much of what stands for a host is looked at.
+/// The parts of the host that are compared.
 #[derive(Clone, Copy, PartialEq)]
 enum Host {
     AsGiven,
-    /// Some servers look at no user, and at no host of a file.
+    /// Without the user, and for files without the host, which some servers ignore.
     Bare,
 }
 
@@ -149,7 +146,7 @@ impl Pieces<'_> {
         }
     }
 
-    /// All but the tail.
+    /// Returns everything except query and fragment.
     fn path(&self, host: Host) -> String {
         let scheme = self.scheme.to_ascii_lowercase();
         let host = plain_host(&scheme, &decoded(self.host), host);
@@ -197,7 +194,7 @@ fn plain_host(scheme: &str, authority: &str, look: Host) -> String {
     if bare && scheme == "file" {
         return String::new();
     }
-    // Elsewhere a user may well be a part of the name, as in `mail://me@host`.
+    // For other schemes the user may be part of the name, as in `mail://me@host`.
     let host = match authority.rsplit_once('@') {
         Some((_, host)) if bare || default_port.is_some() || scheme == "file" => host,
         _ => authority,
@@ -214,7 +211,7 @@ fn plain_host(scheme: &str, authority: &str, look: Host) -> String {
     }
 }
 
-/// What is left without a query and a fragment, which a server may not look at.
+/// Returns the URI without query and fragment, which a server may ignore.
 fn before_tail(uri: &str) -> &str {
     uri.find(['?', '#']).map_or(uri, |end| &uri[..end])
 }
@@ -223,7 +220,7 @@ fn decoded(text: &str) -> Cow<'_, str> {
     cleaned(undone(text))
 }
 
-/// Without the characters that parsers leave out.
+/// Removes the control characters that parsers drop.
 fn cleaned(text: Cow<'_, str>) -> Cow<'_, str> {
     match text.contains(|c: char| c.is_ascii_control()) {
         true => Cow::Owned(text.chars().filter(|c| !c.is_ascii_control()).collect()),

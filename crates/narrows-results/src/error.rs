@@ -1,12 +1,12 @@
-//! Why a receipt could not be read as a resource.
+//! Errors of reading a receipt as a resource.
 
-/// A variant exists because a caller answers it differently. Failures of the
-/// tool `recover_text` are results, which models read.
+/// Each variant gets a different response. Failures of the tool `recover_text` are not errors but
+/// results, so that models can read them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The store holds no text under this receipt, or the URI names none.
+    /// The store has no text for this receipt, or the URI does not contain one.
     #[error("no text is stored under {0}")]
     UnknownReceipt(String),
-    #[error("Lines are counted from 1 to {lines}, and the last does not come before the first")]
+    #[error("Lines must be between 1 and {lines}, and end must not be before start")]
     LineRange { lines: usize },
 }

@@ -1,9 +1,9 @@
-//! Budgets on results, the recovery store and `recover_text`.
+//! Result budgets, the recovery store and `recover_text`.
 //!
-//! [`shaping`] brings a result within its budget and keeps what it cuts in the
-//! [`recovery_store`]; [`recover_tool`] reads it back for the model. [`repair`]
-//! makes malformed results valid. This crate knows neither sessions nor
-//! servers: a text belongs to an opaque [`recovery_store::Owner`].
+//! [`shaping`] fits a result into its budget and stores the removed text in the [`recovery_store`].
+//! [`recover_tool`] returns it to the model on request. [`repair`] makes malformed results valid.
+//! This crate does not depend on sessions or servers: a text belongs to an opaque
+//! [`recovery_store::Owner`].
 
 mod error;
 pub mod recover_tool;

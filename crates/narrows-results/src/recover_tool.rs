@@ -1,10 +1,9 @@
-//! Recovery of text that was cut: the gateway's own tool `recover_text`, and the
-//! resource `narrows://receipt/{id}{?start,end}`.
+//! Recovery of removed text: the gateway's own tool `recover_text` and the resource
+//! `narrows://receipt/{id}{?start,end}`.
 //!
-//! The tool answers queries on lines and rows ([`narrows_shape::query`]). Its
-//! arguments are read in `arguments`, and its answers are written in `answer`.
-//! They are never shaped; answers longer than the budget come in pages. `find`
-//! applies the same queries to a text that is not cut yet.
+//! The tool answers queries on lines and rows ([`narrows_shape::query`]). `arguments` parses its
+//! arguments, and `answer` formats its answers. Answers are never shaped; those over the budget are
+//! split into pages. `find` applies the same queries to a text before it is cut.
 
 mod answer;
 mod argument_error;
@@ -30,13 +29,13 @@ pub use self::resource::{TEMPLATE, is_receipt, read};
 use crate::recovery_store::{Owner, Store};
 use narrows_wire::tool_result;
 
-/// The tool as it is called where nothing else has this name.
+/// The default name of the tool.
 pub const NAME: &str = "recover_text";
 
-/// The same where a server has a tool of this name.
+/// The name of the tool if a server has a tool with the default name.
 pub const OTHER_NAME: &str = "narrows_recover_text";
 
-/// Names for it, without end: the first that nothing else has is taken.
+/// Iterates over possible names, without end. The first unused name is chosen.
 pub fn names() -> impl Iterator<Item = String> {
     let others = (1..).map(|at| match at {
         1 => OTHER_NAME.to_owned(),
@@ -45,15 +44,15 @@ pub fn names() -> impl Iterator<Item = String> {
     std::iter::once(NAME.to_owned()).chain(others)
 }
 
-/// The tool as it is listed under `name`.
+/// Returns the tool definition with this name.
 pub fn tool(name: &str) -> Raw {
     Raw::from_static(TOOL).with_member("name", &Raw::string(name))
 }
 
 const TOOL: &str = r#"{"name":"recover_text","title":"Query cut text","description":"Reads or searches the full text of a cut result; prune_id: see its ⟦narrows…⟧ marker. Lines: query (all words and \"phrases\" match anywhere, ignoring case; /\\bx\\b/ for whole words; /regex/ within one line), ranges, head, tail. Rows (JSON array or JSON Lines, not CSV): where, select, sort, group_by, aggregate. Examples: {\"query\":\"FATAL timeout\",\"context\":2}; {\"tail\":1000,\"query\":\"/ERROR|WARN/\",\"count_only\":true}; {\"where\":\"status = 'open' and n > 9\",\"aggregate\":\"count, sum(n)\",\"group_by\":\"region\"}. Next page: add cursor.","inputSchema":{"type":"object","properties":{"prune_id":{"type":"string"},"query":{"type":"string"},"context":{"type":"integer"},"ranges":{"type":["string","array"],"items":{"type":"object"},"description":"\"5,9-12\" or [{start_line,end_line}]"},"head":{"type":"integer"},"tail":{"type":"integer"},"start_char":{"type":"integer"},"end_char":{"type":"integer"},"count_only":{"type":"boolean"},"limit":{"type":"integer","description":"Matches shown"},"where":{"type":"string"},"select":{"type":"string","description":"\"id,a.b\""},"sort":{"type":"string","description":"\"-total\""},"group_by":{"type":"string"},"aggregate":{"type":"string"},"rows":{"type":"string","description":"Array path"},"diff_with":{"type":"string","description":"Earlier prune_id (-)"},"include_line_numbers":{"type":"boolean"},"max_chars":{"type":"integer"},"cursor":{"type":"string"}},"required":["prune_id"]},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#;
 
-/// Answers one call of the tool. Every failure is a result that says what to do
-/// instead, because models read those.
+/// Handles a call of the tool. Every failure is a result that explains the correction, because
+/// models read results.
 pub fn call(store: &dyn Store, owner: &Owner, max_chars: usize, arguments: Option<Raw>) -> Raw {
     answer_call(store, owner, max_chars, arguments.as_ref()).unwrap_or_else(|failure| failure)
 }
@@ -73,7 +72,7 @@ fn answer_call(
         Ok::<_, Raw>(text)
     };
     let asked = request.check();
-    // A wrong argument is reported even if the text is gone.
+    // Invalid arguments are reported even if the text no longer exists.
     let text = match &asked {
         Err(wrong) if !wrong.is_condition => {
             return Err(invalid(wrong.clone(), Some(receipt), &[]));
@@ -91,26 +90,27 @@ fn answer_call(
     let next = |offset| cursor(offset, receipt, &asked.arguments);
     let page = Page::write(&answer, request.offset, max_chars, next);
     let page = page.ok_or_else(|| {
-        let message = "The cursor is not one of ours".to_owned();
+        let message = "Invalid cursor: copy the cursor of the previous page unchanged".to_owned();
         invalid(message.into(), None, &[])
     })?;
     Ok(answer::result(receipt, &answer, &page))
 }
 
-/// The same for unknown and expired receipts and those of another owner.
+/// Returns the same error for unknown and expired receipts and for those of another owner.
 fn not_found(store: &dyn Store, owner: &Owner, receipt: &str) -> Raw {
     let source = store.source(owner, receipt);
     let tool = source.map_or_else(
         || "the tool that returned the text".to_owned(),
         |tool| format!("'{tool}', which returned the text,"),
     );
-    let message = format!("No text is stored under this prune_id, or no longer; call {tool} again");
+    let message =
+        format!("No text is stored under this prune_id; it may have expired. Call {tool} again");
     let data = json!({ "prune_id": receipt.chars().take(100).collect::<String>() });
     failure("prune_id_not_found", message, data)
 }
 
-/// Refuses arguments, with the corrected call and the fields of the rows where
-/// they are known.
+/// Returns the error for invalid arguments, with the corrected call and the field names of the rows
+/// if known.
 fn invalid(wrong: ArgumentError, receipt: Option<&str>, fields: &[String]) -> Raw {
     let mut data = json!({});
     if let Some(mut corrected) = wrong.corrected {

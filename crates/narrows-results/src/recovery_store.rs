@@ -1,9 +1,8 @@
-//! The recovery store: the whole of what was shortened, for as long as it may
-//! be asked for.
+//! The recovery store: keeps the full text of shortened results for as long as clients may request
+//! it.
 //!
-//! Whoever cuts a text keeps it here first and hands out the [`Receipt`]. The
-//! store is behind a trait, so that receipts can outlive the process where
-//! that is wanted.
+//! A text is stored before it is cut, and the client gets its [`Receipt`]. The store is a trait, so
+//! that receipts can outlive the process if configured.
 
 mod block;
 mod disk;
@@ -21,49 +20,47 @@ pub use self::disk::DiskStore;
 pub use self::memory::MemoryStore;
 use crate::settings::RecoverySettings;
 
-/// Keeps texts and gives them back.
+/// A store for texts.
 pub trait Store: Send + Sync {
-    /// Keeps a text under a new receipt.
+    /// Stores a text under a new receipt.
     fn keep(&self, owner: &Owner, text: Arc<str>) -> Result<Receipt, Unavailable>;
 
-    /// The text of a receipt, `None` if it is unknown, another's, or its time
-    /// is over: who asks cannot tell which.
+    /// Returns the text of a receipt; `None` if the receipt is unknown, expired or belongs to
+    /// another owner. The caller cannot distinguish these cases.
     fn fetch(&self, owner: &Owner, receipt: &str) -> Option<Arc<str>>;
 
-    /// Keeps a text for its full time from now on, because its owner has just
-    /// fetched it.
+    /// Restarts the lifetime of a text that its owner has just fetched.
     fn renew(&self, _owner: &Owner, _receipt: &str) {}
 
-    /// Returns true if a text of this owner may be kept.
+    /// Returns true if the store may hold a text of this owner.
     fn has_any(&self, _owner: &Owner) -> bool {
         true
     }
 
-    /// Returns the tool that returned a text, for a receipt that has expired, if
-    /// the store remembers it. Must not tell one owner about another's receipts.
+    /// Returns the name of the tool that produced the text of an expired receipt, if the store
+    /// remembers it. Must not reveal the receipts of other owners.
     fn source(&self, _owner: &Owner, _receipt: &str) -> Option<String> {
         None
     }
 
-    /// Lets go of what nobody can ask for any more.
+    /// Removes expired texts.
     fn purge(&self);
 
-    /// How much it holds, where that is known. May wait for who is writing.
+    /// Returns the amount of stored data, if known. May wait for a writer.
     fn fill(&self) -> Fill {
         Fill::default()
     }
 
-    /// Returns true if keeping or fetching a text of this many bytes may take
-    /// so long that it belongs off the async threads.
+    /// Returns true if storing or fetching a text of this many bytes may take too long for an async
+    /// thread.
     fn blocks_on(&self, _text: usize) -> bool {
         false
     }
 }
 
-/// The store that the settings ask for.
+/// Opens the store that the settings select.
 ///
-/// A folder that cannot be used is no reason to be without a store: texts are
-/// then kept in memory, and the log says so.
+/// If the folder cannot be used, texts are kept in memory instead and a warning is logged.
 pub fn open(settings: &RecoverySettings) -> Arc<dyn Store> {
     let Some(folder) = &settings.path else {
         return Arc::new(MemoryStore::new(settings));
@@ -72,7 +69,7 @@ pub fn open(settings: &RecoverySettings) -> Arc<dyn Store> {
         Ok(store) => Arc::new(store),
         Err(error) => {
             tracing::warn!(
-                "what is shortened is kept in memory, since the folder {} cannot be used: {error}",
+                "cannot use the folder {}, keeping recoverable texts in memory instead: {error}",
                 folder.display()
             );
             Arc::new(MemoryStore::new(settings))
@@ -80,14 +77,14 @@ pub fn open(settings: &RecoverySettings) -> Arc<dyn Store> {
     }
 }
 
-/// Who may have a text back: nobody but who was given its receipt, by the same
-/// door and under the same rights.
+/// The owner of a text: only the client that received the receipt, on the same endpoint and with
+/// the same permissions, may fetch the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner(Arc<str>);
 
 impl Owner {
-    /// The owner of texts that the pruner gets from this client; clients
-    /// without a name share one owner.
+    /// Returns the owner of texts that the pruner receives from this client. Clients without a name
+    /// share one owner.
     pub fn pruner(client: Option<&str>) -> Owner {
         match client {
             Some(name) => Owner(serde_json::json!(["pruner", name]).to_string().into()),
@@ -95,51 +92,50 @@ impl Owner {
         }
     }
 
-    /// A client on an endpoint, under the preset in force there. Clients without
-    /// a token have no name.
+    /// Returns the owner for a client on an endpoint under the preset in force. Clients without a
+    /// token have no name.
     pub fn client(name: Option<&str>, endpoint: &str, preset: Option<&str>) -> Owner {
-        // No name of a client is empty.
+        // Client names are never empty.
         let principal = name.unwrap_or_default();
-        // Each part in JSON, so that no two owners can be written alike.
+        // Encode as JSON, so that different owners never have the same text.
         let parts = serde_json::json!([principal, endpoint, preset]);
         Owner(parts.to_string().into())
     }
 
-    /// As a store writes it down.
+    /// Returns the form in which stores save the owner.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// How much a store holds.
+/// The amount of data in a store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Fill {
     pub texts: usize,
-    /// As they count against the store's bound.
+    /// The size that counts toward the store's limit.
     pub bytes: u64,
 }
 
-/// The store cannot hold this text.
+/// The error that the store cannot hold a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unavailable;
 
-/// What a text is asked for by: `prn_` and a ULID.
+/// The key of a stored text: `prn_` and a ULID.
 ///
-/// Models pay for every marker that names a receipt, so it is one of the ULIDs
-/// that cost few tokens: its time is that of the last nine hours or so, which
-/// ends in zeros, and its random part is written in digits alone, of which a
-/// tokenizer makes a token for three (o200k: 12 tokens a receipt instead of
-/// 21). One in ten to the sixteenth cannot be guessed within its time.
+/// Models pay for every marker that names a receipt, so receipts are ULIDs that take few tokens.
+/// The time is rounded down to about nine hours, so that it ends in zeros, and the random part has
+/// only digits, of which tokenizers encode three per token (o200k: 12 tokens per receipt instead of
+/// 21). A number of sixteen digits cannot be guessed within the lifetime of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Receipt(Arc<str>);
 
 impl Receipt {
-    /// As long as any receipt.
+    /// A placeholder with the length of a receipt.
     pub const PLACEHOLDER: &str = "prn_00000000000000000000000000";
 
     pub fn new() -> Receipt {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        let random = getrandom::u64().expect("the operating system gives randomness");
+        let random = getrandom::u64().expect("the operating system provides random numbers");
         Receipt::at(since.unwrap_or_default().as_millis() as u64, random)
     }
 
@@ -147,15 +143,16 @@ impl Receipt {
         &self.0
     }
 
-    /// Whether a text could be a receipt; nothing else becomes part of a path.
+    /// Returns true if a text has the form of a receipt. Other texts must not become part of a
+    /// path.
     fn is_one(text: &str) -> bool {
         let letter = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_uppercase();
         let ulid = text.strip_prefix("prn_");
         ulid.is_some_and(|ulid| ulid.len() == 26 && ulid.bytes().all(letter))
     }
 
-    /// 48 bits of time, five to a letter, in the alphabet of Crockford; then as
-    /// many letters as 80 bits take.
+    /// Encodes 48 bits of time in Crockford's base 32, five bits per character, followed by as many
+    /// characters as 80 bits would take.
     fn at(unix_ms: u64, random: u64) -> Receipt {
         const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
         let time = unix_ms & 0xFFFF_FFFF_FFFF & !((1 << 25) - 1);

@@ -1,9 +1,8 @@
-//! Results that are almost what MCP says are made so; everything else passes
-//! untouched, byte for byte.
+//! Repair of malformed results. Valid results are not changed in any byte.
 
 use narrows_wire::{Kind, Raw, Revision};
 
-/// A result, and whether it had to be repaired.
+/// A result, with a flag that tells if it was repaired.
 pub struct Repaired {
     pub result: Raw,
     pub changed: bool,
@@ -25,13 +24,13 @@ impl Repaired {
     }
 }
 
-/// The result of `tools/call`. Content items without a `type` get the one that
-/// their fields imply; what is no tool result at all becomes one text item with
-/// the raw JSON, and the same as `structuredContent`.
+/// Repairs a result of `tools/call`. Content items without a `type` get the one that their members
+/// imply. Anything that is not a tool result becomes one text item with the raw JSON, and the same
+/// data as `structuredContent`.
 pub fn tool_result(result: Raw) -> Repaired {
     if result.kind() == Kind::Object {
         let [content, task] = result.pick(["content", "task"]).unwrap_or_default();
-        // A task's handle (MCP 2025-11-25, tasks) has no content, and is right so.
+        // A result with a task handle (MCP 2025-11-25, tasks) is valid without content.
         if content.is_none() && task.is_some_and(|task| task.kind() == Kind::Object) {
             return Repaired::untouched(result);
         }
@@ -49,7 +48,7 @@ pub fn tool_result(result: Raw) -> Repaired {
         .pick(["isError", "_meta", "structuredContent"])
         .unwrap_or_default();
     let structured = match (result.kind(), structured) {
-        // Only the content was missing.
+        // Keep valid `structuredContent` if only the content is malformed.
         (Kind::Object, Some(structured)) if structured.kind() == Kind::Object => structured,
         (Kind::Object, _) => result,
         _ => Raw::empty_object().with_member("result", &result),
@@ -57,7 +56,7 @@ pub fn tool_result(result: Raw) -> Repaired {
     let mut repaired = Raw::empty_object()
         .with_member("content", &array_of(&item))
         .with_member("structuredContent", &structured);
-    // An error must not become a success.
+    // Keep the flag: an error must not become a success.
     for (name, value) in [("isError", error), ("_meta", meta)] {
         if let Some(value) = value {
             repaired = repaired.with_member(name, &value);
@@ -66,7 +65,7 @@ pub fn tool_result(result: Raw) -> Repaired {
     Repaired::changed(repaired)
 }
 
-/// The result of `prompts/get`, likewise.
+/// Repairs a result of `prompts/get` in the same way.
 pub fn prompt_result(result: Raw) -> Repaired {
     let messages = match result.kind() {
         Kind::Object => result
@@ -75,7 +74,7 @@ pub fn prompt_result(result: Raw) -> Repaired {
         _ => None,
     };
     if let Some(messages) = messages {
-        // Every message must have a role and one content item.
+        // Every message needs a role and one content item.
         let content = |message: Raw| {
             message
                 .member("role")
@@ -94,8 +93,8 @@ pub fn prompt_result(result: Raw) -> Repaired {
     Repaired::changed(Raw::empty_object().with_member("messages", &array_of(&message)))
 }
 
-/// Content kinds that came later than the client's revision become text: a
-/// client that does not know a kind may refuse the whole result.
+/// Converts content types that are newer than the client's revision to text, because a client may
+/// refuse a result with an unknown content type.
 pub fn for_revision(result: Raw, revision: Revision) -> Raw {
     if revision >= Revision::V2025_06_18 {
         return result;
@@ -130,8 +129,8 @@ fn as_text(item: &Raw, revision: Revision) -> Option<Raw> {
     Some(Raw::from_static(r#"{"type":"text"}"#).with_member("text", &Raw::string(&text)))
 }
 
-/// The items without a `type`, each with the one it should have; `None` if
-/// there is an item for which that cannot be said.
+/// Returns the items without a `type`, each with the type to add; `None` if the type of an item
+/// cannot be determined.
 fn missing_types(items: impl Iterator<Item = Raw>) -> Option<Vec<(Raw, &'static str)>> {
     let mut missing = Vec::new();
     for item in items {

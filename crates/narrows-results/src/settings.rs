@@ -1,37 +1,38 @@
-//! Settings of budgets and of the recovery store. Checked values only: files,
-//! environment and defaults are read by the binary and handed in.
+//! Settings of budgets and of the recovery store. All values are already validated: the binary
+//! reads files, the environment and defaults.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What is said of long results in one place: at the top, for an endpoint, a
-/// server or a tool. What is left open is said by the place before.
+/// The settings for long results at one level: global, endpoint, server or tool. Unset fields
+/// inherit from the enclosing level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ShapeChoice {
-    /// Whether results are kept within the budget at all.
+    /// True if results are kept within the budget.
     pub on: Option<bool>,
-    /// The budget: the most characters of text in one result.
+    /// The budget: the maximum number of characters of text in one result.
     pub max_chars: Option<usize>,
-    /// The same for code that is read without a goal: edits need exact text.
+    /// The budget for code that is read without a goal, because edits need exact text.
     pub code_max_chars: Option<usize>,
     pub binary: Option<Binary>,
-    /// Whether tools are listed with an optional argument `goal`, which stays here.
+    /// True if tools are listed with an optional argument `goal`, which is not forwarded to the
+    /// server.
     pub goal_param: Option<bool>,
-    /// True if a call whose arguments hold a marker of cut text is refused.
+    /// True if a call whose arguments contain a marker of cut text is refused.
     pub guard: Option<bool>,
-    /// How long keeping a result within its budget may take.
+    /// The time limit for fitting a result into its budget.
     pub timeout: Option<Duration>,
 }
 
 impl ShapeChoice {
-    /// The budget where nobody names one.
+    /// The default budget.
     pub const MAX_CHARS: usize = 16_000;
-    /// The same for code that is read without a goal.
+    /// The default budget for code that is read without a goal.
     pub const CODE_MAX_CHARS: usize = 48_000;
-    /// Less leaves no room for anything between the markers.
+    /// The minimum budget. A lower one would leave no space between the markers.
     pub const LEAST_CHARS: usize = 1_000;
 
-    /// This choice, and below it another.
+    /// Returns these settings, with unset fields from `below`.
     #[must_use]
     pub fn or(self, below: ShapeChoice) -> ShapeChoice {
         ShapeChoice {
@@ -46,37 +47,35 @@ impl ShapeChoice {
     }
 }
 
-/// What becomes of `structuredContent` on an endpoint.
+/// The treatment of `structuredContent` on an endpoint.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Structured {
-    /// It is left out where it would pass the budget, and for clients whose
-    /// models read it instead of the same data in `content`.
+    /// Removed if it would exceed the budget, and for clients whose models read it instead of the
+    /// same data in `content`.
     #[default]
     Auto,
-    /// It stays, and so do output schemas; results of tools that have one are
-    /// not cut.
+    /// Kept, together with output schemas. Results of tools with an output schema are not cut.
     Keep,
-    /// It is always left out.
+    /// Always removed.
     Drop,
 }
 
-/// What becomes of images, audio and blobs in results over the budget.
+/// The treatment of images, audio and blobs in results over the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Binary {
-    /// They are neither counted nor cut.
+    /// Neither counted nor cut.
     Keep,
-    /// A text says what was there.
+    /// Replaced by a note.
     Note,
 }
 
-/// How long, and how much of, what was shortened can be got back.
+/// The lifetime and size limit of stored texts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecoverySettings {
     pub ttl: Duration,
-    /// Of all texts together; the oldest leave first.
+    /// The maximum size of all texts together. The oldest are removed first.
     pub max_bytes: usize,
-    /// The folder in which texts outlive the process; without one they are
-    /// kept in memory.
+    /// The folder in which texts outlive the process. If unset, texts are kept in memory.
     pub path: Option<PathBuf>,
 }
 

@@ -1,10 +1,9 @@
-//! Results within a budget: what is too long for a model is made shorter, and
-//! kept whole in the recovery store before anything of it is cut.
+//! Fits results into a budget: shortens those that are too long for a model, and stores the full
+//! text in the recovery store before cutting.
 //!
-//! The length of a result decides first, so that what is small is not parsed.
-//! Everything else happens off the async threads, a few results at a time
-//! (`work`). It fails open: what cannot be shaped in time, or cannot be kept,
-//! passes as it came, and is counted.
+//! The length of a result is checked first, so that short results are not parsed. All other work
+//! runs off the async threads, on a few results at a time (`work`). Shaping fails open: a result
+//! that cannot be shaped in time, or whose text cannot be stored, passes unchanged and is counted.
 
 mod account;
 mod blocks;
@@ -44,39 +43,38 @@ pub use self::report::{Change, Report};
 use crate::recover_tool::{Find, QUERY_TIME};
 use crate::recovery_store::{Owner, Store};
 
-/// Results of so many bytes are counted in no time.
+/// The maximum size of results that are counted on an async thread.
 const QUICK: usize = 256 * 1024;
 
-/// How long a result waits for its turn while others are worked on.
+/// The maximum time that a result waits for a worker.
 const QUEUE_WAIT: Duration = Duration::from_secs(30);
 
-/// The service, one for all endpoints.
+/// The shaping service, shared by all endpoints.
 pub struct Shaping {
     store: Arc<dyn Store>,
     engine: Arc<dyn Engine>,
-    /// Results at work at once: more than there are cores would only make all
-    /// of them late.
+    /// Limits the results in progress to the number of cores: more would only delay all of them.
     workers: Arc<Semaphore>,
     account: Account,
 }
 
-/// A result, and what is known of it.
+/// A result to shape, with its context.
 pub struct Job {
     pub result: Raw,
     pub form: Form,
     pub policy: Policy,
     pub aim: Aim,
-    /// A query on its texts, in place of a digest.
+    /// A query on the texts, instead of a digest.
     pub find: Option<Find>,
-    /// Who may have back what is cut.
+    /// The client that may recover the cut text.
     pub owner: Owner,
-    /// The tool that gives it back, as the client calls it.
+    /// The recovery tool, as the client calls it.
     pub recover: RecoverTool,
     pub workers: WorkerShare,
 }
 
-/// The workers that one session may occupy. One is left to the other sessions,
-/// where there is more than one.
+/// The workers that one session may use at a time. If there are several, one is left to other
+/// sessions.
 #[derive(Debug, Clone)]
 pub struct WorkerShare(Arc<Semaphore>);
 
@@ -91,7 +89,7 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// The gateway's own tool, as the clients of an endpoint call it.
+/// The gateway's recovery tool, as the clients of an endpoint call it.
 #[derive(Debug, Clone)]
 pub struct RecoverTool {
     pub name: Arc<str>,
@@ -99,7 +97,7 @@ pub struct RecoverTool {
 }
 
 impl RecoverTool {
-    /// Returns the call for the text of a receipt.
+    /// Returns the call that recovers the text of a receipt.
     pub fn call<'a>(&'a self, receipt: &'a str) -> RecoveryCall<'a> {
         RecoveryCall {
             tool: &self.name,
@@ -109,12 +107,12 @@ impl RecoverTool {
     }
 }
 
-/// What kind of result it is.
+/// The form of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// Of `tools/call`.
+    /// A result of `tools/call`.
     Tool,
-    /// Of `resources/read`.
+    /// A result of `resources/read`.
     Resource,
 }
 
@@ -127,7 +125,7 @@ impl Form {
     }
 }
 
-/// Whose result it is, for the account.
+/// The origin of a result, for the statistics.
 #[derive(Clone, Copy)]
 pub struct Source<'a> {
     pub server: &'a str,
@@ -135,13 +133,13 @@ pub struct Source<'a> {
     pub tool: &'a str,
 }
 
-/// What happened to a result.
+/// The outcome for a result.
 #[derive(Debug)]
 pub enum Shaped {
-    /// It passed as it came, or lost only what it said twice.
+    /// The result passed unchanged, or lost only repeated data.
     Unchanged,
     Shortened(Report),
-    /// It passed as it came, although it is over the budget.
+    /// The result passed unchanged although it is over the budget.
     Failed(Fallback),
 }
 
@@ -163,12 +161,11 @@ impl Shaping {
         &self.account
     }
 
-    /// Runs work on long texts on the blocking pool, when a worker of this share
-    /// is free.
+    /// Runs work on long texts on the blocking pool, as soon as a worker of this share is free.
     ///
-    /// A separate task waits for the worker and starts the work. A worker that
-    /// is granted to a future that is no longer polled (the call of a client
-    /// that does not read) would be lost to all others.
+    /// A separate task waits for the worker and starts the work. Otherwise, a worker granted to a
+    /// future that is no longer polled (the call of a client that does not read) would be lost to
+    /// all others.
     pub async fn run<T: Send + 'static>(
         &self,
         share: &WorkerShare,
@@ -177,7 +174,7 @@ impl Shaping {
         self.run_within(QUEUE_WAIT, share, work).await
     }
 
-    /// The same for work that may take no longer than `limit` once it has begun.
+    /// Runs work that may take at most `limit` after it has started.
     async fn run_within<T: Send + 'static>(
         &self,
         limit: Duration,
@@ -187,7 +184,7 @@ impl Shaping {
         let (share, workers) = (share.0.clone(), self.workers.clone());
         let done = AbortOnDropHandle::new(tokio::spawn(async move {
             let worker = async {
-                // The share first, so that a session does not fill the queue.
+                // Acquire the share first, so that a session cannot fill the queue.
                 let share = share.acquire_owned().await?;
                 Ok::<_, AcquireError>((share, workers.acquire_owned().await?))
             };
@@ -208,19 +205,19 @@ impl Shaping {
         done.await.unwrap_or(Err(Fallback::InternalError))
     }
 
-    /// Returns true if a result may be over the budget, by its size alone: JSON
-    /// never takes fewer bytes than the characters it stands for. Results that
-    /// would pass whole are read only if items may add to their size.
+    /// Returns true if a result may be over the budget, judged by its size: JSON never takes fewer
+    /// bytes than the characters it represents. A result below the limit is examined only if its
+    /// number of items may add to its size.
     pub fn may_exceed(result: &Raw, policy: &Policy) -> bool {
         let limit = policy.passes_whole(policy.max_chars);
         let len = result.len();
         len > limit || len > policy.max_chars && work::may_have_many_items(result)
     }
 
-    /// The result within its budget.
+    /// Fits a result into its budget.
     pub async fn shape(&self, source: Source<'_>, job: Job) -> (Raw, Shaped) {
         let original = job.result.clone();
-        // Larger ones are looked at where nobody waits for the thread.
+        // Larger results are examined off the async threads.
         let looked = match original.len() {
             ..=QUICK => Ok((work::is_over(&job), job)),
             _ => tokio::task::spawn_blocking(|| (work::is_over(&job), job)).await,
@@ -231,11 +228,10 @@ impl Shaping {
             Err(_) => return self.failed(source, Fallback::InternalError, original),
         };
         let (store, engine) = (self.store.clone(), self.engine.clone());
-        // The work keeps its own time limit; this one is for a step that does
-        // not check it.
+        // The work checks its own time limit. This limit is for steps that do not.
         let mut limit = job.policy.timeout + Duration::from_millis(500);
         if job.find.is_some() {
-            // A query that takes too long ends in a digest that says so.
+            // A query that takes too long ends with a digest that says so.
             limit += 2 * QUERY_TIME;
         }
         let share = job.workers.clone();

@@ -1,7 +1,7 @@
-//! What an operator may ask of the program that serves: changes of what is
-//! configured. Files are not this crate's matter, so whoever assembles the
-//! program hands in an [`Operations`], and with it the [`AdminDesk`] that the
-//! HTTP edge asks who may do so.
+//! Operations of the admin API: changes to the configuration.
+//!
+//! This crate does not read or write configuration files. The binary supplies an [`Operations`]
+//! implementation and the [`AdminDesk`] with which the HTTP edge authenticates requests.
 
 mod desk;
 
@@ -14,15 +14,15 @@ use serde_json::Value;
 
 pub use self::desk::{AdminDesk, AdminToken, TokenOrigin};
 
-/// A change of the configuration.
+/// A change to the configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
-    /// Adds a server; `entry` is what stands under its id in `mcpServers`.
+    /// Adds a server; `entry` is its value in `mcpServers`.
     AddServer {
         id: String,
         entry: Value,
     },
-    /// Puts another entry in the place of a server's.
+    /// Replaces the entry of a server.
     ReplaceServer {
         id: String,
         entry: Value,
@@ -34,7 +34,7 @@ pub enum Change {
         id: String,
         enabled: bool,
     },
-    /// Adds a preset or replaces one; `entry` is what stands under its id in `presets`.
+    /// Adds or replaces a preset; `entry` is its value in `presets`.
     PutPreset {
         id: String,
         entry: Value,
@@ -42,48 +42,48 @@ pub enum Change {
     RemovePreset {
         id: String,
     },
-    /// Gives an endpoint another preset, or none.
+    /// Sets or removes the preset of an endpoint.
     SwitchPreset {
         endpoint: String,
         preset: Option<String>,
     },
 }
 
-/// How long a change lasts.
+/// The lifetime of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
-    /// It is written into the configuration file.
+    /// Written to the configuration file.
     File,
-    /// Until the program ends; a new configuration file does not undo it.
+    /// Kept until the program ends. A reload of the configuration file does not undo the change.
     Memory,
 }
 
-/// What a change came to.
+/// The result of a change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Changed {
     pub applied: Applied,
-    /// Servers that ran before and cannot be started as they are configured now.
+    /// Servers that ran before the change and cannot start with their new configuration.
     pub left_out: Vec<String>,
-    /// The file it was written to.
+    /// The file that the change was saved to.
     pub saved_to: Option<PathBuf>,
-    /// Whether this file is new: there was no configuration file before.
+    /// True if the file did not exist before.
     pub created: bool,
-    /// Whether the file says something else than before.
+    /// True if the content of the file changed.
     pub written: bool,
-    /// Whether the change wrote the whole entry of a server that the file did not have.
+    /// True if the change wrote a complete entry for a server that the file did not contain.
     pub entry_created: bool,
-    /// Warnings that the change brought, or that are about the server it changed.
+    /// Warnings that are new with this change or concern the changed server.
     pub warnings: Vec<String>,
 }
 
-/// Why a change was not made. Nothing has changed then.
+/// The reason why a change was rejected. A rejected change has no effect.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Rejected {
     #[error("there is no {kind} '{name}'")]
     Unknown { kind: &'static str, name: String },
-    #[error("there is a {kind} '{name}' already")]
+    #[error("{kind} '{name}' already exists")]
     Exists { kind: &'static str, name: String },
-    /// The configuration would be wrong with it: one line for each problem.
+    /// The resulting configuration would be invalid: one line for each problem.
     #[error("{}", .0.join("; "))]
     Invalid(Vec<String>),
     #[error("there is no configuration file to write to")]
@@ -92,33 +92,33 @@ pub enum Rejected {
     Unwritable(String),
 }
 
-/// Where the configuration stands.
+/// The state of the configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConfigurationStatus {
     pub file: Option<PathBuf>,
     pub watched: bool,
-    /// When it was last taken up, RFC 3339.
+    /// Time of the last successful load, RFC 3339.
     pub applied_at: String,
-    /// Why the newest state of the file is not in force, if it is not.
+    /// The reasons why the current content of the file is not in force. Empty if it is.
     pub problems: Vec<String>,
-    /// Changes that are not in the file, one line each.
+    /// Changes that are not saved to the file, one line each.
     pub unsaved: Vec<String>,
-    /// Servers that cannot be started as they are configured.
+    /// Servers that cannot start with their current configuration.
     pub left_out: Vec<LeftOutServer>,
 }
 
-/// A server of the configuration that the gateway runs without.
+/// A configured server that the gateway runs without.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOutServer {
     pub id: String,
-    /// The number of servers before it in the configuration, left out or not.
+    /// The index of the server in the configuration; servers that are left out count.
     pub place: usize,
     pub transport: Transport,
-    /// One line for people; holds no secret.
+    /// One line of text for display, without secrets.
     pub reason: String,
 }
 
-/// Who changes the configuration.
+/// Executes changes to the configuration.
 pub trait Operations: Send + Sync {
     fn change(&self, change: Change, keep: Keep) -> BoxFuture<'_, Result<Changed, Rejected>>;
 

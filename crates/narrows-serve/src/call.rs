@@ -1,11 +1,10 @@
-//! Requests on their way through the core, as one sequence of steps.
+//! Runs client requests and yields their messages in order.
 //!
-//! A [`Call`] carries one request or a batch of them. What happens comes out
-//! in the order in which the client must read it: the events of a request
-//! before its answer, the answers as they are ready, then nothing. A call is
-//! a plain value that can be polled anywhere and moved at any time, so an edge
-//! may poll it inside a response and hand it to a task when the client is
-//! gone. Dropping it cancels what is left of it.
+//! A [`Call`] runs one request or a batch. It yields messages in the order in which the client must
+//! read them: the events of a request before its answer, and answers as soon as they are ready. A
+//! call is a plain value that can be polled anywhere and moved at any time. An edge can poll it
+//! inside a response and hand it to a task when the client disconnects. Dropping a call cancels its
+//! unfinished requests.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -27,23 +26,23 @@ use crate::error::{self, Refused};
 #[cfg(test)]
 mod tests;
 
-/// Events of one call that wait to be read. Further ones wait at the server
-/// where its stream or link is the call's own; others are dropped and counted.
+/// The queue length for the events of one call. When the queue is full, further events wait at the
+/// server if the stream or link belongs to this call alone. Otherwise they are dropped and counted.
 const EVENTS: usize = 256;
 
-/// Entries of a batch; each is a request that runs at the same time.
+/// The maximum number of entries in a batch. All requests of a batch run concurrently.
 pub(crate) const MAX_BATCH: usize = 100;
 
 pub(crate) struct Call {
     session: Arc<Session>,
     work: Work,
-    /// `None` once nobody will read events any more.
+    /// `None` once no client reads events.
     events: Option<EventStream>,
-    /// An answer that waits until the events before it are out.
+    /// An answer that waits until the events before it have been sent.
     held: Option<Answer>,
 }
 
-/// What a client is to be sent next.
+/// The next message for the client.
 #[derive(Debug)]
 pub(crate) enum Step {
     Event(Bytes),
@@ -54,18 +53,18 @@ pub(crate) enum Step {
 pub(crate) enum Answer {
     Result(Id, Raw),
     Error(Option<Id>, Raw),
-    /// An error for the limits of the client, which HTTP has a word for, too.
+    /// An error caused by a limit of the client. HTTP has its own status for it.
     Limited {
         id: Id,
         error: Raw,
         after: Duration,
     },
-    /// The client took its request back and waits for nothing.
+    /// The client cancelled the request and expects no answer.
     Nothing,
 }
 
-/// Boxed, because a call that its client has left moves to a task of its own;
-/// and off the async threads, if its messages are large.
+/// Boxed, because a call whose client has disconnected moves to its own task. Large messages are
+/// polled off the async threads.
 type Carried = Polled<Answer>;
 
 enum Work {
@@ -75,7 +74,7 @@ enum Work {
 }
 
 impl Call {
-    /// `permit` is the client's, where it was taken already.
+    /// Creates a call for one request. `permit` is the client's permit, if it was acquired earlier.
     pub(crate) fn one(
         session: &Arc<Session>,
         request: Request,
@@ -96,7 +95,7 @@ impl Call {
         }
     }
 
-    /// A call that is over, for an answer that must go out as a stream.
+    /// Creates a completed call, for an answer that must be sent as a stream.
     pub(crate) fn answered(session: &Arc<Session>, answer: Answer) -> Call {
         Call {
             session: session.clone(),
@@ -106,9 +105,9 @@ impl Call {
         }
     }
 
-    /// Takes in a whole batch: answers and notifications are passed on at
-    /// once, requests run side by side, and what could not be read is answered
-    /// for itself. `None` if the batch asks for no answer.
+    /// Processes a batch. Answers and notifications are passed on at once, requests run
+    /// concurrently, and each invalid entry gets its own error. Returns `None` if no entry requires
+    /// an answer.
     pub(crate) fn batch(
         session: &Arc<Session>,
         entries: Vec<Result<Message, narrows_wire::Error>>,
@@ -152,10 +151,10 @@ impl Call {
         }))
     }
 
-    /// The next step; `None` when every request has had its answer.
+    /// Polls for the next step; `None` when every request has been answered.
     pub(crate) fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<Option<Step>> {
         loop {
-            // The work comes first: mostly nothing precedes the answer.
+            // Polls the work first, because usually no event precedes the answer.
             if self.held.is_none() {
                 self.held = match &mut self.work {
                     Work::One(carried) => match Pin::new(carried).poll(cx) {
@@ -173,8 +172,8 @@ impl Call {
                     Work::Done => return Poll::Ready(None),
                 };
             }
-            // All events of a request have been sent when its answer is there,
-            // so what is in the queue now is all that must precede it.
+            // A request has sent all its events when its answer is ready, so exactly the events now
+            // in the queue must precede the answer.
             let event = match (&mut self.events, &self.held) {
                 (Some(events), Some(_)) => events.try_recv(),
                 (Some(events), None) => match events.poll_event(cx) {
@@ -195,7 +194,7 @@ impl Call {
         }
     }
 
-    /// Returns true if every request has had its answer.
+    /// Returns true if every request has been answered.
     pub(crate) fn is_over(&self) -> bool {
         self.held.is_none()
             && match &self.work {
@@ -205,7 +204,7 @@ impl Call {
             }
     }
 
-    /// The memory shares of the client.
+    /// Returns the memory shares of the client.
     pub(crate) fn memory(&self) -> &ClientMemory {
         self.session.memory()
     }
@@ -214,14 +213,13 @@ impl Call {
         poll_fn(|cx| self.poll_step(cx)).await
     }
 
-    /// Says that nobody can be told of events: from now on notices vanish and
-    /// questions are refused at once, instead of waiting for an answer that
-    /// cannot come.
+    /// Closes the event queue because no client reads it: from now on notifications are discarded,
+    /// and requests from servers are refused at once instead of waiting for an answer.
     pub(crate) fn deafen(&mut self) {
         self.events = None;
     }
 
-    /// Carries the call to its end for its effect alone.
+    /// Runs the call to its end and discards its messages.
     pub(crate) async fn run_unheard(mut self) {
         self.deafen();
         while self.next().await.is_some() {}
@@ -229,7 +227,7 @@ impl Call {
 }
 
 impl Answer {
-    /// The id of the request, where it is known.
+    /// Returns the id of the request, if known.
     pub(crate) fn id(&self) -> Option<&Id> {
         match self {
             Answer::Result(id, _) | Answer::Limited { id, .. } => Some(id),
@@ -238,7 +236,7 @@ impl Answer {
         }
     }
 
-    /// The message, charged to the client: it is a copy of the result.
+    /// Encodes the message and charges it to the client, because it is a copy of the result.
     pub(crate) fn encode(&self, memory: &ClientMemory) -> Option<Bytes> {
         match self {
             Answer::Result(id, result) => Some(memory.responses.hold(encode_result(id, result))),
@@ -249,7 +247,7 @@ impl Answer {
     }
 }
 
-/// The answers of a batch as one array; `None` if there is no answer at all.
+/// Encodes the answers of a batch as one array; `None` if there are no answers.
 pub(crate) fn encode_batch(answers: &[Answer], memory: &ClientMemory) -> Option<Bytes> {
     let mut whole = BytesMut::new();
     for message in answers.iter().filter_map(|answer| answer.encode(memory)) {
@@ -280,8 +278,8 @@ fn answer(session: &Session, id: Id, outcome: Result<Raw, Error>) -> Answer {
     match outcome {
         Ok(result) => Answer::Result(id, result),
         Err(Error::Cancelled) if !session.is_closed() => Answer::Nothing,
-        // Calls are cancelled when their session ends, too; then it was not
-        // the client who asked for it, and it should not be left waiting.
+        // Calls are also cancelled when their session ends. The client did not ask for that and
+        // still waits for an answer.
         Err(Error::Cancelled) => Answer::Error(
             Some(id),
             error::core(&Error::SessionClosed, session.revision()),

@@ -1,12 +1,11 @@
-//! A client on a duplex channel of messages: stdio, WebSocket, HTTP+SSE, and
-//! whatever else carries whole messages both ways.
+//! A client on a duplex channel: stdio, WebSocket, HTTP+SSE, or any other transport that carries
+//! whole messages both ways.
 //!
-//! [`Duplex::run`] takes messages in, one after the other, and never waits for
-//! anything else meanwhile: requests run as tasks that it owns, answers and
-//! events go to one bounded queue that the edge writes out. A client that does
-//! not read fills that queue; then its answers wait in their tasks, its
-//! notices are dropped, its further requests are refused, and in the end
-//! nothing more is read from it.
+//! [`Duplex::run`] reads one message after the other and never blocks on a request: requests run as
+//! tasks that the loop owns, and answers and events go to one bounded queue that the edge writes
+//! out. A client that does not read fills that queue. Its answers then wait in their tasks, its
+//! notifications are dropped, and its further requests are refused. In the end the loop stops
+//! reading from it.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -37,40 +36,40 @@ use crate::hello::Hello;
 #[cfg(test)]
 mod tests;
 
-/// Messages that are read but have to wait for their turn.
+/// The maximum number of received messages that wait to be processed.
 const BACKLOG: usize = 64;
 
-/// Their bytes together; the last of them may go beyond it.
+/// The maximum total size of the backlog; the last message may exceed it.
 const BACKLOG_BYTES: usize = 1024 * 1024;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DuplexSettings {
-    /// Requests that may be in flight; further ones are refused.
+    /// The maximum number of requests in flight; further requests are refused.
     pub(crate) max_calls: usize,
-    /// Messages that wait to be written.
+    /// The capacity of the outgoing message queue.
     pub(crate) queue: usize,
-    /// How long answers may take once the session has ended.
+    /// The time limit for answers after the session has ended.
     pub(crate) grace: Duration,
-    /// A client that has not introduced itself by then is not waited for.
+    /// The time limit for `initialize`. `None` means no limit.
     pub(crate) hello_within: Option<Duration>,
 }
 
-/// What comes in.
+/// An item read from the source.
 #[derive(Debug)]
 pub(crate) enum Input {
     Frame(Bytes),
-    /// A message that the edge has read already.
+    /// A message that the edge has already decoded.
     Message {
         message: Incoming,
         bytes: usize,
     },
-    /// A message that the edge could not read.
+    /// A message that the edge could not decode.
     Invalid(narrows_wire::Error),
-    /// A message that was skipped for its size.
+    /// A message that was skipped because of its size.
     TooLarge {
         max: usize,
     },
-    /// Bytes that are no frame; the source ends after them.
+    /// Bytes that are not a valid frame; the source ends after them.
     Broken(&'static str),
 }
 
@@ -83,8 +82,8 @@ impl Input {
         }
     }
 
-    /// Reads a large message off the async threads; small ones are read when
-    /// it is their turn.
+    /// Decodes a large message off the async threads. Small messages are decoded when they are
+    /// processed.
     async fn decoded(self) -> Input {
         match self {
             Input::Frame(frame) if frame.len() >= offload::LARGE => {
@@ -99,18 +98,19 @@ impl Input {
     }
 }
 
-/// Where messages come from.
+/// A source of incoming messages.
 pub(crate) trait Source {
-    /// The next message; `None` when the client is gone. Must be cancel-safe.
+    /// Reads the next message; `None` when the client has disconnected. Must be cancel-safe.
     fn next(&mut self) -> impl Future<Output = Option<Input>> + Send;
 }
 
-/// Who is on the other side.
+/// The client at the other end.
 #[derive(Debug, Clone)]
 pub(crate) enum Visitor {
-    /// Who started the program, and owns it.
+    /// The process that started the gateway and owns it.
     Host,
-    /// Somebody who came in by a door, and may stay as long as it may come in.
+    /// A client that connected through an entrypoint. It may stay while it has access to that
+    /// entrypoint.
     Guest(Principal),
 }
 
@@ -132,16 +132,16 @@ pub(crate) struct Duplex<'a> {
     state: State<'a>,
     calls: JoinSet<()>,
     outgoing: mpsc::Sender<Bytes>,
-    /// Messages that wait for their turn, see [`Duplex::is_busy`].
+    /// Messages that wait to be processed, see [`Duplex::is_busy`].
     backlog: VecDeque<Input>,
-    /// Answers of the loop itself that found the queue full.
+    /// Answers of the loop that did not fit into the queue.
     unsent: VecDeque<Bytes>,
     stop: CancellationToken,
     hello_by: Option<Instant>,
 }
 
 enum State<'a> {
-    /// Nobody has introduced itself yet.
+    /// The client has not sent `initialize` yet.
     New,
     Opening(Opening<'a>),
     Open {
@@ -156,30 +156,30 @@ struct Opening<'a> {
     opened: BoxFuture<'a, Option<Result<Opened, Error>>>,
 }
 
-/// Why it has ended.
+/// The reason why the loop ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// The client is gone; nobody waits for anything.
+    /// The client has disconnected; pending requests are cancelled.
     Gone,
-    /// The session has ended by itself; what was asked before is still answered.
+    /// The session has ended; pending requests are still answered.
     Closed,
-    /// We were told to stop; what was asked before is still answered.
+    /// The gateway is stopping; pending requests are still answered.
     Stopped,
-    /// Nobody introduced itself in time.
+    /// The client did not send `initialize` in time.
     Mute,
 }
 
 enum Turn {
     Input(Option<Input>),
     Opened(Option<Result<Opened, Error>>),
-    /// Something was done that asks for nothing more.
+    /// The event needs no further handling.
     Done,
     End(End),
 }
 
 impl<'a> Duplex<'a> {
-    /// `outgoing` leads to what the edge writes out. When its receiver is
-    /// dropped, the client counts as gone.
+    /// Creates a duplex channel. The edge writes out the messages sent to `outgoing`. When its
+    /// receiver is dropped, the client counts as disconnected.
     pub(crate) fn new(
         gateway: Gateway,
         door: Door<'a>,
@@ -205,7 +205,7 @@ impl<'a> Duplex<'a> {
         }
     }
 
-    /// Until the client is gone, its session has ended or we shall stop.
+    /// Runs until the client disconnects, its session ends or `stop` is cancelled.
     pub(crate) async fn run(mut self, mut source: impl Source) -> End {
         let end = loop {
             match self.turn(&mut source).await {
@@ -222,29 +222,28 @@ impl<'a> Duplex<'a> {
                 if let Some(input) = self.take_in_large(input).await {
                     self.take_in(input);
                 }
-                // Many requests at once: those already taken in may be done
-                // before the next would be one too many.
+                // When many requests are running, lets finished ones complete before the next
+                // request exceeds the limit.
                 if self.calls.len() > self.settings.max_calls / 2 {
                     tokio::task::yield_now().await;
                 }
             }
         };
-        // Nothing more is taken in, and whoever has something to say should know.
+        // Dropping the source tells senders that nothing more will be read.
         drop(source);
         self.finish(end).await;
         end
     }
 
-    /// Returns true if messages have to wait: until the session is open, since
-    /// a client may send on without waiting for the answer to `initialize`, and
-    /// until our own answers are out, so that a client that writes faster than
-    /// it reads is slowed down and loses nothing. Reading goes on meanwhile, up
-    /// to a bound, because only reading finds the end of the input.
+    /// Returns true if messages must wait: until the session is open, because a client may send
+    /// more messages before `initialize` is answered; and until the loop's own answers are sent, so
+    /// that a client that writes faster than it reads is slowed down and loses nothing. Reading
+    /// continues up to a bound meanwhile, because only a read detects the end of the input.
     fn is_busy(&self) -> bool {
         matches!(self.state, State::Opening(_)) || !self.unsent.is_empty()
     }
 
-    /// The next thing that happens.
+    /// Waits for the next event.
     async fn turn(&mut self, source: &mut impl Source) -> Turn {
         let waiting: usize = self.backlog.iter().map(Input::bytes).sum();
         let room = self.backlog.len() < BACKLOG && waiting < BACKLOG_BYTES;
@@ -252,7 +251,8 @@ impl<'a> Duplex<'a> {
         let hello_by = self.hello_by;
         tokio::select! {
             biased;
-            // First: sessions end when the gateway stops, but that is not why.
+            // Checked first: stopping the gateway also ends its sessions, which is not the reason
+            // to report.
             () = self.stop.cancelled() => Turn::End(End::Stopped),
             turn = self.state.changed(hello_by) => turn,
             () = self.outgoing.closed() => Turn::End(End::Gone),
@@ -267,8 +267,7 @@ impl<'a> Duplex<'a> {
         }
     }
 
-    /// Takes in a large message that is no request off the async threads.
-    /// Requests go there by themselves.
+    /// Processes a large notification or response off the async threads. Requests run there anyway.
     async fn take_in_large(&mut self, input: Input) -> Option<Input> {
         let State::Open { session, .. } = &self.state else {
             return Some(input);
@@ -322,7 +321,7 @@ impl<'a> Duplex<'a> {
         }
     }
 
-    /// Returns true if the client may still come in where it did.
+    /// Returns true if the client still has access to its entrypoint.
     fn is_welcome(&self) -> bool {
         match &self.visitor {
             Visitor::Host => true,
@@ -330,7 +329,7 @@ impl<'a> Duplex<'a> {
         }
     }
 
-    /// Before there is a session.
+    /// Handles a message that arrives before the session is open.
     fn first_message(&mut self, message: Message) {
         match message {
             Message::Request(request) if &*request.method == "initialize" => {
@@ -343,7 +342,7 @@ impl<'a> Duplex<'a> {
                 self.say(encode_result(&id, &Raw::empty_object()));
             }
             Message::Request(request) => self.refuse(Some(&request.id), &Refused::NotInitialized),
-            // Nothing can be answered, and nothing is lost by not listening yet.
+            // These messages need no answer, and before a session exists they have no effect.
             Message::Notification(_) | Message::Response(_) => {}
         }
     }
@@ -408,7 +407,7 @@ impl<'a> Duplex<'a> {
         }
     }
 
-    /// Runs a call as a task, if there is room for one more.
+    /// Spawns a call as a task, unless the limit is reached.
     fn start(&mut self, id: Option<&Id>, answers: Answers, call: impl FnOnce() -> Call) {
         while self.calls.try_join_next().is_some() {}
         let max = self.settings.max_calls;
@@ -425,7 +424,8 @@ impl<'a> Duplex<'a> {
         self.say(refused.encode(id));
     }
 
-    /// Sends without waiting; what finds no room goes out before anything else is read.
+    /// Sends without waiting. A message that does not fit into the queue is sent before any further
+    /// input is processed.
     fn say(&mut self, message: Bytes) {
         if !self.unsent.is_empty() {
             self.unsent.push_back(message);
@@ -439,7 +439,7 @@ impl<'a> Duplex<'a> {
     async fn finish(mut self, end: End) {
         let grace = self.settings.grace;
         if let End::Closed | End::Stopped = end {
-            // The answer to `shutdown` is among them.
+            // The pending calls include `shutdown`, which must be answered.
             let answered = async { while self.calls.join_next().await.is_some() {} };
             tokio::select! {
                 _ = timeout(grace, answered) => {}
@@ -461,9 +461,8 @@ impl<'a> Duplex<'a> {
     }
 }
 
-/// Runs `duplex` beside what writes its messages out. When it has ended, the
-/// last of them are written, for at most `grace`: a client that reads no more
-/// has no use for them.
+/// Runs `duplex` and the writer of its messages concurrently. When `duplex` has ended, the
+/// remaining messages are written for at most `grace`, because the client may have stopped reading.
 pub(crate) async fn run_both<T>(
     duplex: impl Future<Output = End>,
     writing: impl Future<Output = T>,
@@ -484,7 +483,7 @@ pub(crate) async fn run_both<T>(
 }
 
 impl State<'_> {
-    /// Ready when the session has opened, has ended, or comes too late.
+    /// Completes when the session has opened or ended, or when `initialize` is too late.
     async fn changed(&mut self, hello_by: Option<Instant>) -> Turn {
         match self {
             State::New => match hello_by {
@@ -503,16 +502,16 @@ impl State<'_> {
     }
 }
 
-/// How the answers of a call go out.
+/// The form in which the answers of a call are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answers {
     Single,
-    /// Together, when the last is there: a batch.
+    /// Together, when the last one is ready: a batch.
     Array,
 }
 
-/// Carries a call to its end. Fails silently if nobody writes any more: the
-/// loop sees it too and ends everything.
+/// Runs a call to its end. Returns silently if the writer has stopped: the loop notices that too
+/// and ends.
 async fn forward(mut call: Call, answers: Answers, outgoing: mpsc::Sender<Bytes>) {
     let mut together = Vec::new();
     while let Some(step) = call.next().await {
@@ -535,8 +534,8 @@ async fn forward(mut call: Call, answers: Answers, outgoing: mpsc::Sender<Bytes>
     }
 }
 
-/// Carries what belongs to no call. While the client does not read, the
-/// outbox fills and drops further notices.
+/// Sends events that belong to no call. While the client does not read, the outbox fills and drops
+/// further notifications.
 async fn pump(session: Arc<Session>, mut outbox: EventStream, outgoing: mpsc::Sender<Bytes>) {
     while let Some(event) = outbox.recv().await {
         if let Some(message) = session.encode(*event)

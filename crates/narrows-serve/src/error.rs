@@ -1,11 +1,9 @@
-//! Errors as clients see them: the one place where they become JSON-RPC codes
-//! and HTTP statuses.
+//! Errors as clients see them: the only place that maps them to JSON-RPC codes and HTTP statuses.
 //!
-//! Five kinds of errors meet here: what the core says ([`Error`]), what the
-//! decoder says ([`narrows_wire::Error`]), what an edge refuses by itself
-//! ([`Refused`]), what the pruner does ([`PrunerRefusal`]) and what the route
-//! of plain JSON-RPC does ([`ForwardRefusal`]). Each becomes an error object
-//! `{code, message, data}`, where `data.code` is a word that programs can rely on.
+//! Five kinds of errors are mapped here: errors of the core ([`Error`]), of the decoder
+//! ([`narrows_wire::Error`]), of an edge ([`Refused`]), of the pruner ([`PrunerRefusal`]) and of
+//! the plain JSON-RPC route ([`ForwardRefusal`]). Each becomes an error object `{code, message,
+//! data}`, where `data.code` is a stable identifier for programs.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -27,52 +25,54 @@ pub(crate) const INVALID_REQUEST: i64 = -32600;
 pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 pub(crate) const INVALID_PARAMS: i64 = -32602;
 pub(crate) const INTERNAL_ERROR: i64 = -32603;
-/// Legacy revisions have a code of their own for this (MCP 2025-11-25, resources, error handling).
+/// The code that legacy revisions define for this error (MCP 2025-11-25, resources, error
+/// handling).
 pub(crate) const RESOURCE_NOT_FOUND: i64 = -32002;
 
-/// The member of `data` that says when to try again, in milliseconds.
+/// The member of `data` that holds the retry delay in milliseconds.
 const RETRY_AFTER: &str = "retry_after_ms";
-/// Nobody knows when a call will end, but most do soon.
+/// Retry delay while calls are in flight. Their end is unknown, but most end soon.
 const BUSY: Duration = Duration::from_secs(1);
-/// As long as a body may rest that takes up the memory.
+/// Retry delay while request bodies hold all memory: about the time that a body may stall.
 const HELD: Duration = Duration::from_secs(5);
-/// Sessions last longer.
+/// Retry delay while all sessions or connections are taken.
 const FULL: Duration = Duration::from_secs(30);
-/// About the time of a restart.
+/// Retry delay during a restart.
 const RESTART: Duration = Duration::from_secs(10);
 
-/// Codes of the route of plain JSON-RPC, which appear nowhere else.
+/// Codes used only by the plain JSON-RPC route.
 const UNKNOWN_SERVER: i64 = -32011;
 const UPSTREAM_UNREACHABLE: i64 = -32012;
 const UPSTREAM_TIMEOUT: i64 = -32013;
 const UPSTREAM_INVALID: i64 = -32014;
 
-/// What an edge refuses before, or instead of, asking the core.
+/// A request that an edge refuses without asking the core.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Refused {
     Host,
     Origin,
-    /// The gateway is among its own servers.
+    /// The gateway is configured as one of its own servers.
     Loop,
-    /// The same, found by the process that would be the next gateway.
+    /// The same loop, detected by the process that would be the next gateway.
     Recursive(narrows_upstream::chain::Recursion),
-    /// A token is needed, and there is none.
+    /// A token is required, and the request has none.
     NoToken,
-    /// The token is nobody's.
+    /// The token belongs to no client.
     WrongToken,
-    /// The token is nobody's, like too many before it.
+    /// The token belongs to no client, and too many wrong tokens came before.
     TooManyTokens {
         after: Duration,
     },
-    /// The client has no right to this door. It is said of every door that is
-    /// not among its rights, whether there is such a door or not.
+    /// The client has no access to this entrypoint. The answer is the same if the entrypoint does
+    /// not exist.
     DoorNotAllowed,
     UnknownEndpoint,
     UnknownPath,
-    /// The page is for peers on this machine.
+    /// The page is only for clients on this machine.
     NotLocal,
     Method,
-    /// A header that decides something came twice; two readers might believe different ones.
+    /// A header that affects routing or security is repeated. Two readers could pick different
+    /// values.
     RepeatedHeader,
     ContentType,
     NotAcceptable,
@@ -80,35 +80,35 @@ pub(crate) enum Refused {
     TooLarge {
         max: usize,
     },
-    /// The body did not come within its time.
+    /// The body did not arrive in time.
     TooSlow,
-    /// Request bodies hold all the memory that they may.
+    /// Request bodies already hold all the memory allowed for them.
     TooMuchHeld,
-    /// The limits of the client refuse the request before its body is read.
+    /// A limit of the client refuses the request before its body is read.
     ClientLimit {
         word: &'static str,
         message: String,
         after: Duration,
     },
-    /// The body broke off.
+    /// The body ended early.
     Unreadable,
-    /// Bytes that are no frame; nothing after them can be read.
+    /// Bytes that are not a valid frame; nothing after them can be read.
     BrokenFrame(&'static str),
     Message(narrows_wire::Error),
     NoSession,
     UnknownSession,
-    /// A message for HTTP+SSE that does not say for which stream.
+    /// A message for HTTP+SSE that does not name its stream.
     NoStream,
     UnknownStream,
-    /// A method of the present transport at the path of the older one.
+    /// A Streamable HTTP method at the path of HTTP+SSE.
     OlderTransport,
-    /// The path is for WebSocket, and the request is not one to open it.
+    /// The path is for WebSocket, and the request is not an upgrade.
     NoWebSocket,
-    /// A batch or an answer where one request or notification is taken.
+    /// A batch or a response where only one request or notification is accepted.
     NoRequest,
-    /// More connections than may be kept open.
+    /// The limit of open connections is reached.
     TooManyConnections,
-    /// The gateway is about to end and begins nothing new.
+    /// The gateway is shutting down and accepts no new work.
     ShuttingDown,
     /// The client sends faster than it reads.
     Busy,
@@ -167,7 +167,7 @@ impl Refused {
         object(self.code(), &self.message(), self.word(), data)
     }
 
-    /// What HTTP says of it in `WWW-Authenticate` (RFC 6750, 3).
+    /// Returns the value of the `WWW-Authenticate` header (RFC 6750, 3).
     pub(crate) fn challenge(&self) -> Option<HeaderValue> {
         let challenge = match self {
             Refused::NoToken => r#"Bearer realm="narrows""#,
@@ -177,7 +177,7 @@ impl Refused {
         Some(HeaderValue::from_static(challenge))
     }
 
-    /// When it is worth trying again, where that is known.
+    /// Returns the retry delay, if known.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
             Refused::TooManyTokens { after } | Refused::ClientLimit { after, .. } => Some(*after),
@@ -188,7 +188,7 @@ impl Refused {
         }
     }
 
-    /// The refusal of a request whose client is over its limits.
+    /// Returns the refusal of a request whose client exceeds its limits.
     pub(crate) fn by_limits(error: &Error) -> Option<Refused> {
         Some(Refused::ClientLimit {
             word: error.word(),
@@ -206,8 +206,8 @@ impl Refused {
         )
     }
 
-    /// The whole JSON-RPC message. Where no other id is known, it is the one
-    /// that the broken message itself had.
+    /// Encodes the whole JSON-RPC message. If `id` is `None`, the id of the invalid message itself
+    /// is used.
     pub(crate) fn encode(&self, id: Option<&Id>) -> Bytes {
         let own = match self {
             Refused::Message(narrows_wire::Error::Invalid { id, .. }) => id.as_ref(),
@@ -274,34 +274,34 @@ impl Refused {
         use Refused::*;
         Cow::Borrowed(match self {
             Host => "Host is not allowed (see allowed_hosts)",
-            Loop => "This gateway is its own server: an entry of its servers leads back to it",
+            Loop => {
+                "This gateway is one of its own servers: a server entry leads back to it. Remove that entry"
+            }
             Recursive(recursion) => return recursion.to_string().into(),
             Origin => "Origin is not allowed (see allowed_origins)",
-            NoToken => "A token is needed: Authorization: Bearer <token>",
+            NoToken => "A token is required: Authorization: Bearer <token>",
             WrongToken => "The token is not valid",
             TooManyTokens { .. } => {
-                "The token is not valid, and too many came from this address that were not"
+                "The token is not valid, and too many wrong tokens came from this address. Try again later"
             }
             DoorNotAllowed => "This client may not use this endpoint",
-            UnknownEndpoint => "There is no such endpoint; GET / lists those that there are",
-            UnknownPath => "There is nothing at this path",
-            NotLocal => "This page is for callers on the same machine",
+            UnknownEndpoint => "There is no such endpoint; GET / lists the endpoints",
+            UnknownPath => "There is no such path",
+            NotLocal => "This page is only for clients on the same machine",
             Method => "Method is not allowed at this path",
-            RepeatedHeader => "A header that must be unique came more than once",
+            RepeatedHeader => "A header that must be unique is repeated",
             ContentType => "Content-Type must be application/json",
             NotAcceptable => {
                 "Accept must admit application/json or text/event-stream for POST, text/event-stream for GET"
             }
-            ProtocolVersion => "MCP-Protocol-Version is not a revision known here",
+            ProtocolVersion => "MCP-Protocol-Version is not a supported revision",
             TooLarge { max } => return format!("Message is larger than {max} bytes").into(),
-            TooSlow => {
-                "Request body did not arrive in time: it must not fall behind 16 KiB per second"
-            }
+            TooSlow => "Request body arrived too slowly: it must not fall behind 16 KiB per second",
             TooMuchHeld => {
-                "Too many bytes of request bodies are held for this client or for all clients. Try again later, or raise limits.max_request_bytes_total"
+                "Request bodies of this client or of all clients hold too much memory. Try again later, or raise limits.max_request_bytes_total"
             }
             ClientLimit { message, .. } => return message.clone().into(),
-            Unreadable => "Request body broke off",
+            Unreadable => "Request body ended early",
             BrokenFrame(reason) => return format!("Parse error: {reason}").into(),
             Message(narrows_wire::Error::Parse(error)) => {
                 return format!("Parse error: {error}").into();
@@ -313,25 +313,27 @@ impl Refused {
             NoSession => {
                 "Mcp-Session-Id is required; open a session with initialize (for HTTP+SSE see /sse)"
             }
-            NoStream => "session_id is required; GET /sse opens a stream and names it",
+            NoStream => "session_id is required; GET /sse opens a stream and returns the id",
             UnknownStream => "There is no such stream; open a new one with GET /sse",
-            OlderTransport => "This is HTTP+SSE, which begins with GET; Streamable HTTP is at /mcp",
+            OlderTransport => {
+                "This path is for HTTP+SSE, which starts with GET; Streamable HTTP is at /mcp"
+            }
             UnknownSession => "There is no such session; open a new one with initialize",
-            NoWebSocket => "This path speaks WebSocket, version 13; it is opened by an upgrade",
+            NoWebSocket => "This path requires a WebSocket upgrade, version 13",
             TooManyConnections => {
                 "Too many connections are open. Close some, try again later, or raise limits.max_connections"
             }
             ShuttingDown => "The gateway is shutting down. Try again when it has restarted",
-            Busy => "Too many messages wait; read the stream of this session",
+            Busy => "Too many messages are waiting; read the stream of this session",
             ResponseDropped => {
-                "The response was dropped before it was read, to free memory. Check whether the request took effect before you repeat it"
+                "The response was dropped to free memory before it was read. Check whether the request took effect before you repeat it"
             }
             NotInitialized => "Not initialized; the first request must be initialize",
             AlreadyInitialized => "Already initialized",
             BadInitialize(reason) => return format!("Invalid initialize: {reason}").into(),
             InitializeInBatch => "initialize must not be part of a batch",
             NoBatches(revision) => {
-                return format!("Revision {revision} has no batches").into();
+                return format!("Revision {revision} does not support batches").into();
             }
             BatchTooLong { max } => {
                 return format!("Batch has more than {max} entries").into();
@@ -340,12 +342,12 @@ impl Refused {
     }
 }
 
-/// What the pruner's own JSON-RPC refuses. Its numbers are its contract, and
-/// appear nowhere else.
+/// Errors of the pruner's plain JSON-RPC. Its codes are a separate contract and are used only
+/// there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PrunerRefusal {
     UnknownMethod(String),
-    /// `tools/call` without the name of a tool.
+    /// `tools/call` without a tool name.
     NoName,
     Pruner(PrunerError),
 }
@@ -378,11 +380,11 @@ impl PrunerRefusal {
     }
 }
 
-/// What the route of plain JSON-RPC refuses. It is no endpoint of MCP, and its
-/// numbers and words are a contract of its own.
+/// Errors of the plain JSON-RPC route. The route is not an MCP endpoint; its codes and `data.code`
+/// values are a separate contract.
 #[derive(Debug, Clone)]
 pub(crate) enum ForwardRefusal {
-    /// There is no request that could be forwarded.
+    /// The edge refused the request before forwarding.
     Edge(Refused),
     Gateway(ForwardError),
 }
@@ -399,7 +401,7 @@ impl ForwardRefusal {
         }
     }
 
-    /// When it is worth trying again, where that is known.
+    /// Returns the retry delay, if known.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
             ForwardRefusal::Edge(refused) => refused.retry_after(),
@@ -408,7 +410,7 @@ impl ForwardRefusal {
         }
     }
 
-    /// The whole message. `server` is the name that the client used.
+    /// Encodes the whole message. `server` is the name that the client used.
     pub(crate) fn encode(&self, server: &str, id: Option<&Id>) -> Bytes {
         let (_, code, word) = self.row();
         let mut data = Map::new();
@@ -428,7 +430,7 @@ impl ForwardRefusal {
         encode_error(id, &object(code, &message, word, data))
     }
 
-    /// HTTP status, JSON-RPC code, `data.code`.
+    /// Returns the HTTP status, the JSON-RPC code and `data.code`.
     fn row(&self) -> (StatusCode, i64, &'static str) {
         let error = match self {
             ForwardRefusal::Edge(refused) => {
@@ -477,7 +479,7 @@ impl ForwardRefusal {
                     INTERNAL_ERROR,
                     error.word(),
                 ),
-                // Those of sessions, which this route has none of.
+                // Session errors, which cannot occur on this route.
                 other => (
                     StatusCode::INTERNAL_SERVER_ERROR,
                     INTERNAL_ERROR,
@@ -488,7 +490,7 @@ impl ForwardRefusal {
     }
 }
 
-/// What programs may want to know besides the word.
+/// Returns further members of `data`, besides `code`.
 fn details(error: &ForwardError) -> Map<String, Value> {
     let details = match error {
         ForwardError::UnknownServer { nearest, known, .. } => {
@@ -522,11 +524,11 @@ fn details(error: &ForwardError) -> Map<String, Value> {
     }
 }
 
-/// The error object for what the core answered.
+/// Encodes an error of the core as a JSON-RPC error object.
 pub(crate) fn core(error: &Error, revision: Revision) -> Raw {
     let mut data = Map::new();
     match error {
-        // An upstream's own error passes as it came.
+        // An error from the server passes unchanged.
         Error::Upstream(UpstreamError::Answered(raw)) => return raw.clone(),
         Error::Unknown {
             kind,
@@ -541,7 +543,7 @@ pub(crate) fn core(error: &Error, revision: Revision) -> Raw {
                 nearest.iter().map(String::as_str).collect(),
             );
         }
-        // Whoever is refused wants to know whom to ask.
+        // Tells the client which preset or rule denies the call.
         Error::NotAllowed { denial, .. } => {
             let (key, source) = denial.source.named();
             data.insert(key.into(), source.into());
@@ -575,13 +577,13 @@ pub(crate) fn core(error: &Error, revision: Revision) -> Raw {
     )
 }
 
-/// Rounded up: whoever waits that long must not come too early.
+/// Rounds up, so that a client that waits this long does not retry too early.
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
-/// When a request that was refused for a limit, or because the gateway is
-/// about to end, is worth another try; `None` for every other error.
+/// Returns the retry delay of an error caused by a limit or by the shutdown of the gateway; `None`
+/// for every other error.
 pub(crate) fn retry_after(error: &Error) -> Option<Duration> {
     match error {
         Error::RateLimited { after, .. } => Some(*after),
@@ -592,8 +594,8 @@ pub(crate) fn retry_after(error: &Error) -> Option<Duration> {
     }
 }
 
-/// The status of an answer that opens no session. Anything else that the core
-/// answers is a JSON-RPC matter, and HTTP has nothing to add: 200.
+/// Returns the HTTP status of a failed `initialize`. Errors without a matching HTTP
+/// status are answered with 200.
 pub(crate) fn open_status(error: &Error) -> StatusCode {
     match error {
         Error::TooManySessions(_) | Error::SessionClosed | Error::ShuttingDown => {

@@ -1,4 +1,4 @@
-//! What `initialize` says, read once and checked.
+//! Parsing and validation of `initialize` params.
 
 use std::borrow::Cow;
 
@@ -11,10 +11,10 @@ use crate::error::Refused;
 #[cfg(test)]
 mod tests;
 
-/// A client's first words.
+/// The content of an `initialize` request.
 #[derive(Debug)]
 pub(crate) struct Hello {
-    /// The revision that both sides will speak.
+    /// The negotiated revision.
     pub(crate) revision: Revision,
     pub(crate) client: ClientHello,
 }
@@ -25,9 +25,10 @@ impl Hello {
         let params = params
             .filter(|params| params.kind() == Kind::Object)
             .ok_or_else(|| bad("params must be an object".into()))?;
-        // Far more than may be kept of them, and too much to be read here.
+        // Valid params are far shorter, and this many bytes should not be parsed on an async
+        // thread.
         if params.len() >= offload::LARGE {
-            let told = format!("params are longer than {} bytes", offload::LARGE);
+            let told = format!("params must not be longer than {} bytes", offload::LARGE);
             return Err(bad(told.into()));
         }
         let [version, capabilities, client_info] = params

@@ -1,12 +1,11 @@
-//! The HTTP edge: Streamable HTTP for clients of the initialise era, what came
-//! before it, WebSocket, and a few pages.
+//! The HTTP edge: Streamable HTTP for revisions with `initialize`, the older HTTP+SSE, WebSocket,
+//! and a few pages.
 //!
-//! [`serve`] owns the connections; `connection` takes a request from its first
-//! byte to the service of its route. `routes` has every path, its methods and its
-//! service: Streamable HTTP (`mcp`), HTTP+SSE (`sse`), WebSocket (`ws`), the
-//! pruner (`rpc`), plain JSON-RPC to one server (`forward`), `pages`, `metrics`,
-//! and the operator's `admin`. Further services are files of their own beside
-//! these, with a row in `routes` and an arm in `connection`.
+//! [`serve`] owns the connections; `connection` takes a request from its first byte to the service
+//! of its route. `routes` lists every path with its methods and its service: Streamable HTTP
+//! (`mcp`), HTTP+SSE (`sse`), WebSocket (`ws`), the pruner (`rpc`), plain JSON-RPC to one server
+//! (`forward`), `pages`, `metrics`, and the admin API (`admin`). A new service gets its own file
+//! here, a row in `routes` and an arm in `connection`.
 
 use std::io;
 use std::sync::Arc;
@@ -65,65 +64,65 @@ mod stream;
 mod timers;
 mod ws;
 
-/// How often streams that nobody will read again are looked for.
+/// The interval for dropping streams that no client will read again.
 const SWEEP: Duration = Duration::from_secs(15);
 
-/// Who answers at the edge.
+/// The services of the edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Front {
     Gateway,
-    /// The pruner alone: its health is all there is to tell.
+    /// The pruner alone, so the health report covers only the pruner.
     Pruner,
 }
 
-/// What the HTTP edge must be told.
+/// The settings of the HTTP edge.
 #[derive(Debug, Clone)]
 pub struct HttpSettings {
     pub front: Front,
     pub metrics: MetricsAccess,
-    /// Names by which clients may call us, besides loopback. With a port only
-    /// that port, without one any.
+    /// Host names besides loopback with which clients may address the gateway. An entry with a port
+    /// allows that port only; one without allows any.
     pub allowed_hosts: Vec<String>,
-    /// Pages that may call us, besides those of allowed hosts: whole origins
-    /// such as `https://app.example`.
+    /// Origins of web pages that may connect, besides those of allowed hosts: whole origins such as
+    /// `https://app.example`.
     pub allowed_origins: Vec<String>,
-    /// The largest request body, in bytes.
+    /// The maximum length of a request body in bytes.
     pub max_message_bytes: usize,
-    /// Messages of one stream that are kept for a client that comes back.
+    /// The maximum number of messages per stream kept for resumption.
     pub resume_events: usize,
-    /// Their bytes together; the newest message is kept however large it is.
+    /// The maximum total size of these messages in bytes. The newest message is kept however large
+    /// it is.
     pub resume_bytes: usize,
-    /// An SSE stream carries a comment this often. A call that has been silent
-    /// for this long is answered by a stream, so that the client sees a sign
-    /// of life. A client on a WebSocket is asked for one, and counts as gone
-    /// if it owes three.
+    /// The interval of comments on SSE streams. A call that has been silent for this long is
+    /// answered with a stream, so that the client sees a sign of life. WebSocket clients are pinged
+    /// at this interval and count as disconnected after three unanswered pings.
     pub keep_alive: Duration,
-    /// The most open connections. A new one evicts a connection that carries no
-    /// request, or is refused if there is none. As many again may have become
-    /// WebSockets; further ones are refused.
+    /// The maximum number of open connections. A new one evicts a connection that carries no
+    /// request; if there is none, the new one is refused. WebSockets are counted separately, with
+    /// the same maximum.
     pub max_connections: usize,
-    /// The same for the connections from one address; those from this machine
-    /// are not limited.
+    /// The maximum number of open connections from one address. Connections from this machine have
+    /// no limit.
     pub max_connections_per_address: usize,
-    /// How long a connection may take for the head of its next request, idle
-    /// time between requests included.
+    /// The time limit for the head of the next request, including idle time between requests.
     pub header_timeout: Duration,
-    /// The longest time that a request body may lag behind 16 KiB per second.
+    /// The maximum time that a request body may lag behind 16 KiB per second.
     pub body_timeout: Duration,
-    /// The longest time that a message for an HTTP+SSE client waits for earlier ones.
+    /// The maximum time that a message for an HTTP+SSE client waits for earlier ones.
     pub inbox_timeout: Duration,
-    /// How long a connection may go without taking any of what is written to it.
+    /// The maximum time that a client may read nothing while a response is being written.
     pub write_timeout: Duration,
-    /// How long a client on a stream or a WebSocket may take to introduce itself.
+    /// The time limit for `initialize` on HTTP+SSE and WebSocket.
     pub hello_timeout: Duration,
-    /// Requests that one such client may have in flight; further ones are refused.
+    /// The maximum number of requests in flight per HTTP+SSE or WebSocket client; further ones are
+    /// refused.
     pub max_calls: usize,
-    /// Messages that wait to be written to one such client.
+    /// The maximum number of messages waiting to be written to such a client.
     pub queue: usize,
-    /// How long answers in flight may take after the edge was told to stop.
+    /// The time limit for answers in flight when the edge stops.
     pub grace: Duration,
-    /// Who operates the gateway over HTTP, and by which token. Without it there
-    /// is nothing below `/api/v1`.
+    /// Authentication and operations of the admin API. If `None`, nothing is served below
+    /// `/api/v1`.
     pub admin: Option<Arc<AdminDesk>>,
 }
 
@@ -153,10 +152,9 @@ impl Default for HttpSettings {
     }
 }
 
-/// Serves until `stop` is cancelled, then lets answers in flight finish for at
-/// most [`HttpSettings::grace`] and ends the sessions that were opened here.
-/// Dropping the future ends all connections and sessions at once; what is left
-/// of clients on streams and WebSockets ends by itself, within its limits.
+/// Serves until `stop` is cancelled. Then lets answers in flight finish for at most
+/// [`HttpSettings::grace`] and ends the sessions opened here. Dropping the future ends all
+/// connections and sessions at once; HTTP+SSE and WebSocket clients end within their own limits.
 pub async fn serve(
     listener: TcpListener,
     gateway: Gateway,
@@ -201,7 +199,7 @@ pub async fn serve(
                         Some(what) => edge.gateway.meter().evicted(what),
                         None => accept_failed(&error, &mut told).await,
                     }
-                    // One that gives way is closed by its own task.
+                    // Yields, because the task of the evicted connection closes it.
                     tokio::task::yield_now().await;
                 }
             },
@@ -220,12 +218,12 @@ pub async fn serve(
     }
     edge.sessions.close();
     edge.tasks.close();
-    // Calls that nobody reads any more end with their sessions, and clients on
-    // duplex channels are told when the last of their answers is out.
+    // Calls without a reader end with their sessions. Duplex clients are notified after their last
+    // answer.
     let _ = timeout(grace + ws::FAREWELL, edge.tasks.wait()).await;
 }
 
-/// What every connection of this edge shares.
+/// The state shared by all connections of the edge.
 struct Edge {
     gateway: Gateway,
     settings: HttpSettings,
@@ -234,16 +232,16 @@ struct Edge {
     inboxes: sse::Inboxes,
     readers: Arc<SlowReaders>,
     header_timers: HeaderTimers,
-    /// For calls that stay silent.
+    /// Timers for calls that stay silent.
     keep_alive_timers: Arc<Timers>,
-    /// Connections that HTTP has let go of.
+    /// Permits for connections upgraded to WebSocket.
     upgraded: Arc<Semaphore>,
-    /// Places for those who wait for the answer to a wrong token.
+    /// Permits for requests with a wrong token that wait for their answer.
     wrong_tokens: Semaphore,
-    /// Calls that their clients have left, one watch per session, and the
-    /// loops of clients on duplex channels.
+    /// Calls whose clients have disconnected, one watcher per session, and the loops of duplex
+    /// clients.
     tasks: TaskTracker,
-    /// Ends those loops.
+    /// Stops the loops of duplex clients.
     stop: CancellationToken,
 }
 
@@ -265,7 +263,7 @@ impl Edge {
         }
     }
 
-    /// For a client on a duplex channel.
+    /// Returns the settings for a duplex client.
     fn duplex(&self) -> DuplexSettings {
         DuplexSettings {
             max_calls: self.settings.max_calls,
@@ -275,7 +273,7 @@ impl Edge {
         }
     }
 
-    /// For the body of a request.
+    /// Returns the limits of a request body.
     fn body_limits<'a>(&'a self, memory: &'a ClientMemory) -> BodyLimits<'a> {
         BodyLimits {
             max: self.settings.max_message_bytes,
@@ -293,7 +291,8 @@ impl Edge {
     }
 }
 
-/// Nobody can speak to these sessions once the edge is gone, however it went.
+/// Closes the sessions when the edge ends for any reason, because no client can reach them any
+/// more.
 struct EndSessions(Arc<Edge>);
 
 impl Drop for EndSessions {
@@ -303,25 +302,26 @@ impl Drop for EndSessions {
     }
 }
 
-/// The response to a connection that finds no room. A client that has sent its
-/// request already may see a reset instead.
+/// The response to a connection for which there is no room. A client that has already sent its
+/// request may see a reset instead.
 const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 30\r\n\
 content-length: 0\r\nconnection: close\r\n\r\n";
 
 fn refuse(socket: &TcpStream) {
     if let Err(error) = socket.try_write(REFUSAL) {
-        tracing::debug!(%error, "a refused connection was closed");
+        tracing::debug!(%error, "a connection closed before its refusal was written");
     }
 }
 
-/// Returns true if the process or the system has no file descriptor left.
+/// Returns true if the process or the system has no file descriptors left.
 fn is_full(error: &io::Error) -> bool {
-    // EMFILE and ENFILE, for which the standard library has no kind.
+    // EMFILE and ENFILE, for which the standard library has no stable kind.
     matches!(error.raw_os_error(), Some(23 | 24))
 }
 
-/// A client that went away before we accepted it is no trouble. Running out of
-/// file descriptors is, and trying again at once would only burn the processor.
+/// Logs a failed accept and waits before the next attempt. A client that disconnected before it was
+/// accepted is ignored. Running out of file descriptors is logged, and retrying at once would only
+/// waste CPU time.
 async fn accept_failed(error: &io::Error, told: &mut Option<Instant>) {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     if matches!(

@@ -1,15 +1,14 @@
-//! The edges of the gateway: where clients come in.
+//! The edges of the gateway, to which clients connect.
 //!
-//! An edge turns bytes into [`narrows_wire`] messages, hands them to a
-//! [`narrows_gateway::Session`], and turns what comes back into bytes again.
-//! It owns connections, streams and their resumption, and the only place
-//! where errors become JSON-RPC codes and HTTP statuses (`error`). It decides
-//! nothing about tools, servers or rights, and it knows neither command lines
-//! nor configuration files.
+//! An edge decodes bytes into [`narrows_wire`] messages, passes them to a
+//! [`narrows_gateway::Session`], and encodes the answers. The edges own connections, streams and
+//! resumption, and the only mapping of errors to JSON-RPC codes and HTTP statuses (`error`). They
+//! make no decisions about tools, servers or permissions, and know neither command lines nor
+//! configuration files.
 //!
-//! Enter at [`serve`] (HTTP) and [`stdio()`]. A request is a `Call` on
-//! both (`call`): the HTTP edge polls it inside the response, the edges on a
-//! duplex channel (`duplex`) run it as a task.
+//! Start reading at [`serve`] (HTTP) and [`stdio()`]. Both represent a request as a `Call`
+//! (`call`): the HTTP edge polls it inside the response, and the duplex edges (`duplex`) run it as
+//! a task.
 
 pub mod admin;
 mod call;

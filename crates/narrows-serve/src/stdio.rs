@@ -1,7 +1,7 @@
 //! The stdio edge: one client on a pair of byte streams.
 //!
-//! Framing is told apart by the first byte that comes in and answered in kind.
-//! What the messages lead to is told in `duplex`.
+//! The first byte received determines the framing, and answers use the same framing. Module
+//! `duplex` handles the messages.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -19,30 +19,30 @@ use tokio_util::sync::CancellationToken;
 use crate::duplex::{Duplex, DuplexSettings, Input, Source, Visitor, run_both};
 use crate::error::Refused;
 
-/// Room that is made for each read.
+/// The buffer space reserved for each read.
 const READ: usize = 16 * 1024;
 
-/// Messages that are written together, if they are there together.
+/// The maximum number of messages in one write, if they are ready together.
 const GATHER: usize = 64;
 
-/// A write buffer that has grown beyond this is given back.
+/// Write buffers that have grown beyond this size are freed.
 const KEEP_BUFFER: usize = 1024 * 1024;
 
 /// The largest message that [`refuse`] reads.
 const REFUSED_BYTES: usize = 1024 * 1024;
 
-/// What the stdio edge must be told.
+/// The settings of the stdio edge.
 #[derive(Debug, Clone)]
 pub struct StdioSettings {
-    /// The largest message that is read, in bytes.
+    /// The maximum length of a message in bytes.
     pub max_message_bytes: usize,
-    /// Requests that may be in flight; further ones are refused.
+    /// The maximum number of requests in flight; further ones are refused.
     pub max_calls: usize,
-    /// Messages that wait to be written.
+    /// The maximum number of messages waiting to be written.
     pub queue: usize,
-    /// How long the last answers may take to be written at the end.
+    /// The time limit for writing the last answers.
     pub grace: Duration,
-    /// Ends the session once what was asked before is answered.
+    /// Ends the session after pending requests have been answered.
     pub stop: CancellationToken,
 }
 
@@ -58,9 +58,8 @@ impl Default for StdioSettings {
     }
 }
 
-/// Serves one client until its input ends, it asks for `shutdown`, it stops
-/// taking our output, or [`StdioSettings::stop`] is cancelled. Its calls are
-/// cancelled then and its session is closed.
+/// Serves one client until its input ends, it requests `shutdown`, it stops reading the output, or
+/// [`StdioSettings::stop`] is cancelled. Then its calls are cancelled and its session is closed.
 pub async fn stdio(
     gateway: Gateway,
     endpoint: &str,
@@ -79,7 +78,7 @@ pub async fn stdio(
         max_calls: settings.max_calls,
         queue: settings.queue,
         grace: settings.grace,
-        // Whoever started us may take its time.
+        // The process that started the gateway has no time limit.
         hello_within: None,
     };
     let (outgoing, written) = mpsc::channel(settings.queue.max(1));
@@ -92,14 +91,14 @@ pub async fn stdio(
     let (_, written) = run_both(running, writing, settings.grace).await;
     match (frames.ended, written.unwrap_or(Ok(()))) {
         (Some(Err(error)), _) => Err(error),
-        // Nobody reads us any more, which is one of the ways a client leaves.
+        // The client closed its end of the pipe, which is a normal way to disconnect.
         (_, Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         (_, written) => written,
     }
 }
 
-/// Answers the first request with the reason why this gateway must not serve,
-/// and returns. Returns without it when the input ends or `limit` has passed.
+/// Answers the first request with the error that explains why this gateway refuses to serve.
+/// Returns after the answer, at the end of the input, or after `limit`.
 pub async fn refuse(
     recursion: Recursion,
     mut input: impl AsyncRead + Unpin,
@@ -139,16 +138,16 @@ pub async fn refuse(
 struct Frames<R> {
     input: R,
     decoder: Decoder,
-    /// Told to the writer as soon as it is known.
+    /// Shared with the writer, and set when the framing is detected.
     framing: Arc<OnceLock<Framing>>,
     ended: Option<io::Result<()>>,
 }
 
 impl<R: AsyncRead + Unpin + Send> Source for &mut Frames<R> {
-    // Cancel-safe: whatever has been read is in the decoder.
+    // Cancel-safe: all bytes read so far are in the decoder.
     async fn next(&mut self) -> Option<Input> {
         loop {
-            // First: a broken stream would be found broken again and again.
+            // Checked first: a broken stream would fail on every read.
             if self.ended.is_some() {
                 return None;
             }
@@ -199,7 +198,7 @@ fn unreadable(error: FrameError) -> Input {
     }
 }
 
-/// Writes what comes, several messages at once if they are there.
+/// Writes outgoing messages, several at once if they are ready together.
 async fn write(
     mut output: impl AsyncWrite + Unpin + Send,
     mut outgoing: mpsc::Receiver<Bytes>,
@@ -211,7 +210,7 @@ async fn write(
         let framing = framing.get().copied().unwrap_or(Framing::Newline);
         for message in messages.drain(..) {
             frame::encode(framing, &message, &mut buffer);
-            // Many large messages are not held twice.
+            // Writing early limits the memory for copies of large messages.
             if buffer.len() > KEEP_BUFFER {
                 output.write_all(&buffer).await?;
                 buffer = BytesMut::new();

@@ -1,11 +1,11 @@
-//! How fast a text is masked, checking included: gigabytes per second with the
-//! best instructions of this machine and with those that every machine has,
-//! beside a round trip through `serde_json::Value` in the same run, since
-//! absolute figures move with the machine; and the same text as the result of
-//! an answer that is masked as it arrives, beside masking that answer whole.
+//! Measures masking throughput, including the JSON check, in gigabytes per second.
 //!
-//! Run with `cargo bench -p narrows-shape --bench mask`, or with a part of a
-//! name after `--`.
+//! Each text is masked with the fastest instructions of this machine and with portable code. A
+//! round trip through `serde_json::Value` runs in the same rounds, because absolute figures depend
+//! on the machine. The benchmark also masks the same text as the `result` of a response, once as it
+//! arrives and once as a whole.
+//!
+//! Run with `cargo bench -p narrows-shape --bench mask`, or with part of a name after `--`.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use narrows_shape::{AnswerMask, Mask, MaskedAnswer, mask, mask_portably};
 use serde_json::{Value, json};
 
 fn main() {
-    // Cargo adds flags of its own (`--bench`); only a word is a filter.
+    // Cargo adds flags of its own (`--bench`); only an argument without a dash is a filter.
     let only = std::env::args()
         .skip(1)
         .find(|arg| !arg.starts_with('-'))
@@ -36,7 +36,7 @@ fn main() {
     }
 }
 
-/// Results as they come: one large string, several, or structured data.
+/// Returns typical results: one large string, several strings, or structured data.
 fn texts() -> Vec<(&'static str, String)> {
     let plain = "the quick brown fox jumps over the lazy dog; ";
     let item = json!({"type": "text", "text": plain.repeat(20)});
@@ -49,7 +49,7 @@ fn texts() -> Vec<(&'static str, String)> {
     .concat();
     let files = vec![code.as_str(); SIZE / code.len()];
     let chinese = "敏捷的棕色狐狸跳过懒狗，";
-    // As writers do that keep to ASCII, with a surrogate pair.
+    // The form that ASCII-only JSON writers produce, with a surrogate pair.
     let escaped = r"\u654f\u6377\u7684\ud83e\udd8a ";
     let record = |n: usize| {
         let name = format!("item {n}");
@@ -113,7 +113,7 @@ fn measure(name: &str, text: &str) {
     );
 }
 
-/// As it comes from a socket.
+/// Masks a response in pieces of 32 KiB, as a socket would deliver them.
 fn in_pieces(answer: &str, limits: Mask) -> MaskedAnswer {
     let mut mask = AnswerMask::new(limits);
     for piece in answer.as_bytes().chunks(32 * 1024) {
@@ -132,7 +132,7 @@ fn shorten(value: &mut Value) {
     match value {
         Value::String(text) => {
             let chars = match text.len() {
-                // It cannot have more characters than bytes.
+                // A string never has more characters than bytes.
                 ..=4000 => 0,
                 _ => text.chars().count(),
             };
@@ -152,8 +152,9 @@ fn shorten(value: &mut Value) {
     }
 }
 
-/// Gigabytes per second, by the fastest of several rounds: noise only slows.
-/// All take part in each round, so that noise that lasts slows them alike.
+/// Returns gigabytes per second for each candidate, from the fastest of several rounds, because
+/// noise only slows a run down. Each round runs all candidates, so that long-lasting noise slows
+/// them equally.
 fn rates<const N: usize>(text: &str, works: [&dyn Fn() -> bool; N]) -> [f64; N] {
     let repeats = (4_000_000 / text.len()).max(1);
     let mut fastest = [Duration::MAX; N];

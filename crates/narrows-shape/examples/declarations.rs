@@ -1,17 +1,17 @@
-//! One TypeScript module with the types of many schemas, for the real compiler.
+//! Writes one TypeScript module with the types of many schemas, for the real compiler to check.
 //!
-//! `cargo run -p narrows-shape --example declarations -- OUT FILE...` writes it to
-//! OUT and prints counts. A file is a catalogue (`{"tools": [{"inputSchema", "outputSchema"}]}`) or a
-//! list of cases (`[{"name", "schema", "accepts", "refuses"}]`), whose values
-//! become assignments that must compile and ones that must not. Schemas that
-//! would be tedious to write down are made here.
+//! `cargo run -p narrows-shape --example declarations -- OUT FILE...` writes the module to OUT and
+//! prints counts. A file is a catalogue (`{"tools": [{"inputSchema", "outputSchema"}]}`) or a list
+//! of cases (`[{"name", "schema", "accepts", "refuses"}]`), whose values become assignments that
+//! must compile and assignments that must not. The example generates the schemas that would be
+//! tedious to write by hand.
 
 use std::error::Error;
 
 use narrows_shape::{TypeScriptOptions, typescript};
 use serde_json::{Map, Value, json};
 
-/// How many schemas are made at random.
+/// The number of random schemas.
 const RANDOM: u64 = 3_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -44,8 +44,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Descriptions and constraints: all combinations that differ in what they are
-/// made of.
+/// The pairs (descriptions, constraints) under which each schema is written. The fourth pair would
+/// exercise no other code.
 const FORMS: [(bool, bool); 3] = [(true, false), (true, true), (false, false)];
 
 #[derive(Default)]
@@ -81,8 +81,8 @@ impl Module {
         }
     }
 
-    /// Declares the schema's type in a namespace for each form; the first one's
-    /// name is returned.
+    /// Declares the schema's type in one namespace per form and returns the name of the first
+    /// namespace.
     fn schema(&mut self, about: &str, schema: &Value) -> String {
         self.schemas += 1;
         let n = self.schemas;
@@ -101,7 +101,7 @@ impl Module {
     }
 }
 
-/// Types that contain themselves, called by words that mean something.
+/// Returns recursive types whose names are TypeScript keywords or built-in types.
 fn words() -> Value {
     let words = "any unknown never void null undefined string number boolean bigint symbol object \
         Record Array Promise class new default enum function import export typeof keyof infer \
@@ -146,15 +146,15 @@ fn deep() -> Value {
     })
 }
 
-/// Schemas that mix everything, references in all directions first of all: what
-/// the compiler refuses is a type that stands for itself. They are small,
-/// because it also refuses intersections of unions that multiply to a hundred
-/// thousand types.
+/// A generator of schemas that mix all keywords, mainly references in all directions, because the
+/// compiler rejects types that refer to themselves directly. The schemas are small, because the
+/// compiler also rejects intersections of unions that multiply to a hundred thousand types.
 struct Random(u64);
 
 impl Random {
     fn below(&mut self, end: u64) -> u64 {
-        // A linear congruence is random enough, and the same everywhere.
+        // A linear congruential generator is random enough and gives the same numbers on every
+        // machine.
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -204,8 +204,8 @@ impl Random {
                 _ => keywords.insert("nullable".into(), json!(true)),
             };
         }
-        // The one thing that the compiler takes for circular though it is not: a
-        // tuple with a rest, recursive, in an intersection with a union.
+        // The compiler wrongly reports one construct as circular: a recursive tuple with a rest
+        // element in an intersection with a union.
         if keywords.contains_key("prefixItems") {
             keywords.remove("items");
         }

@@ -1,9 +1,12 @@
-//! How the time of a digest grows with the text:
-//! `cargo run --release -p narrows-shape --example digest_scaling`.
+//! Measures how the time of a digest grows with the text.
 //!
-//! Makes texts of each kind, and some of the worst shapes, of 1 to 5 MB, and
-//! prints the best of three times, also per MB. Where the system counts the time
-//! that a thread runs, that is measured, so that other processes do not show.
+//! ```sh
+//! cargo run --release -p narrows-shape --example digest_scaling
+//! ```
+//!
+//! Generates texts of each kind, and some worst cases, of 1 to 5 MB, and prints the best of three
+//! times, in total and per MB. On systems that report it, the example measures the CPU time of the
+//! thread, so that other processes do not distort the result.
 
 use std::fmt::Write;
 use std::time::Instant;
@@ -37,7 +40,7 @@ fn main() {
                 random as f64 / 1e17,
                 random % 999
             )
-            .expect("a String takes everything");
+            .expect("writing to a String cannot fail");
         }),
         ("lines unlike others", |text, at| {
             (0..9).for_each(|nth| word(text, mixed(at * 9 + nth)));
@@ -92,7 +95,7 @@ fn measure(text: &str) -> f64 {
     }
 }
 
-/// How long this thread has run, in nanoseconds, as Linux counts it.
+/// Returns the CPU time of this thread in nanoseconds, as reported by Linux.
 fn time_of_thread() -> Option<u64> {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     stat.split(' ').next()?.parse().ok()
@@ -122,7 +125,7 @@ fn log(text: &mut String, at: u64) {
         at % 60,
         random % 1000
     )
-    .expect("a String takes everything");
+    .expect("writing to a String cannot fail");
     match random % 50 {
         0 => {
             text.push_str("WARN ");
@@ -136,13 +139,13 @@ fn log(text: &mut String, at: u64) {
             random % 250,
             12 + random % 49
         )
-        .expect("a String takes everything"),
+        .expect("writing to a String cannot fail"),
         _ => writeln!(
             text,
             "DEBUG user {user} opened /api/items/{} session={random:016x}",
             random % 9_000
         )
-        .expect("a String takes everything"),
+        .expect("writing to a String cannot fail"),
     }
 }
 
@@ -151,12 +154,12 @@ fn code(text: &mut String, at: u64) {
     word(&mut name, mixed(at));
     let name = name.trim();
     writeln!(text, "def handle_{name}(request):\n    user = request.user\n    if not user.allowed(\"{name}\"):\n        raise Forbidden({at})\n    return db.fetch(\"{name}\", {})\n", mixed(at) % 40)
-        .expect("a String takes everything");
+        .expect("writing to a String cannot fail");
 }
 
 fn prose(text: &mut String, at: u64) {
     if at.is_multiple_of(40) {
-        writeln!(text, "## Part {at}\n").expect("a String takes everything");
+        writeln!(text, "## Part {at}\n").expect("writing to a String cannot fail");
     }
     (0..60).for_each(|nth| word(text, mixed(at * 60 + nth) % 90_000));
     text.push_str("\n\n");
@@ -165,5 +168,5 @@ fn prose(text: &mut String, at: u64) {
 fn row(text: &mut String, at: u64) {
     let random = mixed(at);
     write!(text, "{{\"id\":{at},\"name\":\"item {}\",\"status\":\"{}\",\"total\":{}.5,\"at\":{{\"x\":{},\"ok\":true}}}}", random % 10_000, ["active", "paused"][random as usize % 2], random % 90, random % 7)
-        .expect("a String takes everything");
+        .expect("writing to a String cannot fail");
 }

@@ -1,11 +1,17 @@
-//! How well the built-in engine keeps what a goal asks for, on cases with known
-//! answers: `cargo run --release -p narrows-shape --example prune_eval -- --data FOLDER [SET…]`.
+//! Measures how well the built-in engine keeps the lines that answer a goal, on cases with known
+//! answers.
 //!
-//! The cases are not part of this repository. FOLDER holds `code.jsonl`, `logs.jsonl` and `docs.jsonl`, one case a line:
-//! `{id, source_type, text, goal_hint, gold_lines, must_keep, meta}`, the first
-//! line being 1. Prints, for each ratio, the recall of the gold lines, the share
-//! of cases with all of them, lines and tokens (o200k, markers included) saved, protected lines
-//! kept, and the time per 1,000 lines. With `--cases`, also the recall of each.
+//! ```sh
+//! cargo run --release -p narrows-shape --example prune_eval -- --data FOLDER [--cases] [SET…]
+//! ```
+//!
+//! The cases are not part of this repository. FOLDER holds `code.jsonl`, `logs.jsonl` and
+//! `docs.jsonl` with one case per line:
+//! `{id, source_type, text, goal_hint, gold_lines, must_keep, meta}`. Lines are counted from 1.
+//!
+//! For each ratio, the example prints the recall of the gold lines, the share of cases that keep
+//! all of them, the lines and tokens saved (o200k, markers included), the protected lines kept, and
+//! the time per 1,000 lines. With `--cases`, it also prints the recall of each case.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +21,7 @@ use narrows_shape::prune::{Deadline, Lexical, Limits, Lines, SourceType, Style, 
 use serde_json::Value;
 use tiktoken_rs::CoreBPE;
 
-/// As long as a real one, and as cheap in tokens.
+/// A placeholder as long as a real identifier, and with as few tokens.
 const ID: &str = "prn_01KA5000007391846205739182";
 const RATIOS: [f64; 3] = [0.5, 0.7, 0.9];
 
@@ -105,7 +111,7 @@ fn measure(cases: &[Case], source: SourceType, ratio: f64, each: bool, vocabular
             (selection, rendered)
         };
         let (selection, rendered) = run();
-        // The best of a few runs: what the code costs, not what else the machine does.
+        // The best of a few runs measures the cost of the code rather than of other processes.
         let time = |_| {
             let began = Instant::now();
             std::hint::black_box(run());

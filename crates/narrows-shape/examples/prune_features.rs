@@ -1,9 +1,12 @@
-//! What the weights of the code model are trained on:
-//! `cargo run --release -p narrows-shape --example prune_features -- CASES.jsonl…`.
+//! Writes the training data for the weights of the code model.
 //!
-//! Prints one JSON line per case: the names of the features, the blocks with
-//! their lines and features, and which lines are the answer. Cases are made by
-//! `tools/prune_cases.py`, and `tools/train_prune.py` reads what this prints.
+//! ```sh
+//! cargo run --release -p narrows-shape --example prune_features -- CASES.jsonl…
+//! ```
+//!
+//! Prints one JSON line per case: the names of the features, the blocks with their lines and
+//! features, and the lines that are the answer. `tools/prune_cases.py` generates the cases, and
+//! `tools/train_prune.py` reads the output.
 
 use narrows_shape::prune::{CODE_FEATURES, Lines, code_candidates};
 use serde_json::{Value, json};

@@ -1,11 +1,13 @@
-//! How the time of pruning grows with the text:
-//! `cargo run --release -p narrows-shape --example prune_scaling`.
+//! Measures how the time of pruning grows with the text.
 //!
-//! Prunes made-up texts of 1,000 to 200,000 lines of each source type, and some
-//! of the worst shapes (of one long line as many words), and prints the time that
-//! ranking takes, that all takes (of a text of which nothing may go no line is
-//! ranked), and the longer of them per 1,000 lines, also as a bar: where the time
-//! is linear the bars of a text are of one length.
+//! ```sh
+//! cargo run --release -p narrows-shape --example prune_scaling
+//! ```
+//!
+//! Prunes generated texts of 1,000 to 200,000 lines of each source type, and some worst cases (a
+//! text of one long line has as many words instead). Prints the time that ranking takes, the total
+//! time (the engine ranks no line if nothing may be removed), and the longer of the two per 1,000
+//! lines, also as a bar. The bars of a text have equal lengths where the time is linear.
 
 use std::fmt::Write;
 use std::time::Instant;
@@ -22,7 +24,7 @@ const WORDS: [&str; 24] = [
     "event", "state", "frame", "match",
 ];
 
-/// A text of as many lines as asked for, by name.
+/// A name, a source type, and a function that generates a text of the requested number of lines.
 type Made = (&'static str, SourceType, fn(usize) -> String);
 
 fn main() {
@@ -88,7 +90,7 @@ fn measure(name: &str, source: SourceType, size: usize, text: &str) {
 }
 
 fn word(at: usize) -> &'static str {
-    // A step that shares no factor with the number of words, and drifts.
+    // The step has no common factor with the number of words, and it drifts.
     WORDS[(at * 7 + at / 24 * 5) % WORDS.len()]
 }
 
@@ -101,7 +103,7 @@ fn code(lines: usize) -> String {
             11 => writeln!(text),
             _ => writeln!(text, "        {a}{at} = self.{b}({c}, key=\"{a}\") + {at}"),
         }
-        .expect("a String takes everything");
+        .expect("writing to a String cannot fail");
     }
     text
 }
@@ -118,7 +120,7 @@ fn logs(lines: usize) -> String {
             at % 60,
             at % 17
         )
-        .expect("a String takes everything");
+        .expect("writing to a String cannot fail");
     }
     text
 }
@@ -136,12 +138,12 @@ fn docs(lines: usize) -> String {
                 "The {a} of the {b} is read before the {c}, once for each of them."
             ),
         }
-        .expect("a String takes everything");
+        .expect("writing to a String cannot fail");
     }
     text
 }
 
-/// Functions in functions; from some depth on all lines are as deep.
+/// Generates nested functions; beyond a certain depth, all lines have the same indentation.
 fn deeper(lines: usize) -> String {
     let line = |at: usize| format!("{}def f{at}():\n", " ".repeat(at.min(60)));
     (0..lines).map(line).collect()

@@ -1,8 +1,11 @@
-//! The time that hostile queries take on texts of 5 MB:
-//! `cargo run --release -p narrows-shape --example query_hostile`.
+//! Measures the time that hostile queries take on texts of 5 MB.
 //!
-//! Every query runs with a deadline of two seconds, as in the gateway. The time
-//! beyond it is that of one step between two looks at the clock.
+//! ```sh
+//! cargo run --release -p narrows-shape --example query_hostile
+//! ```
+//!
+//! Every query runs with a deadline of two seconds, as in the gateway. Any time beyond that is the
+//! duration of one step between two checks of the clock.
 
 use std::time::{Duration, Instant};
 
@@ -164,7 +167,7 @@ fn around(request: Request) -> Request {
     }
 }
 
-/// Letters `a` and `b` in an order that repeats nowhere.
+/// Returns `size` letters `a` and `b` in an order that never repeats.
 fn noise(size: usize) -> String {
     let mut state = 0x2545_F491_4F6C_DD1D_u64;
     let mut letter = || {

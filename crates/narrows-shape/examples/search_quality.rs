@@ -1,13 +1,15 @@
-//! How well the search finds tools, and how fast:
-//! `cargo run --release -p narrows-shape --example search_quality --
-//! --data CATALOGUES REQUESTS.jsonl [--repeat N] [--misses even]`.
+//! Measures how well and how fast the search finds tools.
 //!
-//! CATALOGUES is a folder of JSON files, each with `server`, `instructions` and
-//! the `tools` of a `tools/list` answer; all of them are one index. A line of
-//! REQUESTS is `{"id", "query", "right": ["server/tool"], "kind", "lang"}`. A
-//! request counts as found when any of its right tools is. `--repeat` indexes
-//! the catalogues so many times, for timing alone. Plain BM25 over split names
-//! is measured beside it, as what there is to gain.
+//! ```sh
+//! cargo run --release -p narrows-shape --example search_quality -- \
+//!     --data CATALOGUES REQUESTS.jsonl [--repeat N] [--misses even]
+//! ```
+//!
+//! CATALOGUES is a folder of JSON files, each with `server`, `instructions` and the `tools` of a
+//! `tools/list` result; together they form one index. A line of REQUESTS is
+//! `{"id", "query", "right": ["server/tool"], "kind", "lang"}`. A request counts as found if any of
+//! its right tools is found. `--repeat` indexes the catalogues N times, for timing only. Plain BM25
+//! over split names serves as the baseline.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -81,7 +83,7 @@ struct Catalogue {
 
 struct Tool {
     server: usize,
-    /// `server/name`, as requests have it.
+    /// The form `server/name`, as in the requests.
     id: String,
     name: String,
     title: String,
@@ -179,7 +181,8 @@ struct Request {
 }
 
 impl Request {
-    /// Requests are developed on one half, by the number of their id.
+    /// Returns the half that the request belongs to, by the number in its id. The search is tuned
+    /// on one half only.
     fn half(&self) -> &'static str {
         let digits = self
             .id
@@ -216,7 +219,7 @@ fn read_requests(path: &str) -> Vec<Request> {
 }
 
 fn time(catalogue: &Catalogue, requests: &[Request], repeat: usize) {
-    // The first index also pays for what is read once in the life of a process.
+    // The first index includes the cost of tables that are loaded once per process.
     let begin = Instant::now();
     drop(catalogue.index(1));
     let first = begin.elapsed();
@@ -293,8 +296,7 @@ fn table(
     }
 }
 
-/// Plain BM25 over the words of a tool, its names split, without any stems,
-/// weights or synonyms.
+/// Plain BM25 over the words of a tool with split names, without stems, weights or synonyms.
 struct Plain {
     lengths: Vec<f64>,
     postings: HashMap<String, Vec<(usize, f64)>>,
@@ -346,7 +348,7 @@ impl Plain {
     }
 }
 
-/// Lower-case words, names split at signs and at capitals.
+/// Returns the words in lower case, with names split at punctuation and capitals.
 fn words(text: &str) -> Vec<String> {
     let mut spaced = String::new();
     let mut before_was_small = false;

@@ -1,9 +1,9 @@
 //! Runs the fixtures of the TOON specification.
 //!
-//! `cargo run -p narrows-shape --example toon_fixtures -- FOLDER`, where FOLDER
-//! contains `encode/*.json` and `decode/*.json`. The exit code is 1 if a case
-//! fails. A case with default options goes through this crate; one with other
-//! options, which this crate never sets, goes through `serde_toon` directly.
+//! `cargo run -p narrows-shape --example toon_fixtures -- FOLDER`, where FOLDER contains
+//! `encode/*.json` and `decode/*.json`. The exit code is 1 if a case fails. Cases with default
+//! options test this crate. Cases with other options, which this crate never sets, test
+//! `serde_toon` directly.
 
 use std::error::Error;
 use std::fs;
@@ -46,7 +46,7 @@ fn main() -> Outcome<ExitCode> {
     })
 }
 
-/// The cases of all files in a folder, with their names.
+/// Returns the cases of all files in a folder, with their names.
 fn cases(folder: &Path) -> Outcome<Vec<(String, Value)>> {
     let mut paths = Vec::new();
     for file in fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))? {
@@ -114,7 +114,8 @@ fn decode_case(case: &Value) -> Outcome<()> {
     }
 }
 
-/// A fixture with an option that is not read here would test nothing.
+/// Rejects fixtures with unknown options, because ignoring an option would make the test
+/// meaningless.
 fn only(case: &Value, known: &[&str]) -> Outcome<()> {
     let options = case["options"].as_object();
     let mut names = options.into_iter().flat_map(|options| options.keys());
@@ -131,7 +132,7 @@ fn same(found: &Value, expected: &Value) -> Outcome<()> {
     }
 }
 
-/// Compares numbers by value and objects with the order of their keys.
+/// Compares numbers by value, and objects including the order of their keys.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),

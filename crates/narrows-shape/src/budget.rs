@@ -1,20 +1,18 @@
-//! One text within a budget of characters, markers included, and an account of
-//! which parts of the original are no longer there.
+//! Fits one text into a budget of characters, markers included, and reports which parts of the
+//! original are missing.
 //!
-//! JSON gets shorter without loss first (`compact`, TOON), then by rows, then by
-//! strings (`json`); other text by lines (`text`). The lines and rows that stay
-//! are those that answer the goal, or those that a `digest` needs where no goal
-//! tells them apart. Base64 goes before either (`base64`). Whatever is cut leaves
-//! a marker (`marker`) that says where it was in the original; the first line of
-//! the result, or the first marker, says how to get it back (`recovery`).
+//! JSON is first shortened without loss (`compact`, TOON), then by removing rows, then by cutting
+//! strings (`json`). Other text is shortened by lines (`text`). The kept lines and rows are those
+//! that answer the goal or, if no goal discriminates, those that a `digest` needs. Base64 is
+//! replaced before either (`base64`). Each cut leaves a marker (`marker`) with its place in the
+//! original. The first line of the result, or the first marker, contains the call that returns the
+//! missing parts (`recovery`).
 //!
-//! Places are exact. In plain text, a cut of lines reaches from the beginning of
-//! its first line to the end of its last one, whose LF stays: a marker that is
-//! replaced by `original[cut]` gives the original again, byte for byte, behind the
-//! lines that a digest begins with. In JSON,
-//! every key and every value of the original stands in the output or in one of
-//! the cut places; a cut of rows reaches from the first byte of the first row to
-//! the last byte of the last one.
+//! Places are exact. In plain text, a cut of lines extends from the beginning of its first line to
+//! the end of its last one, whose LF is kept. Replacing each marker with `original[cut]` restores
+//! the original byte for byte, after the lines that a digest begins with. In JSON, every key and
+//! every value of the original is in the output or in one of the cut places. A cut of rows extends
+//! from the first byte of the first row to the last byte of the last one.
 
 mod base64;
 mod count;
@@ -36,21 +34,21 @@ pub use recovery::{RecoveryCall, RecoveryForm, RecoveryRange};
 use crate::prune::{Deadline, Engine, Fallback, OutOfTime, SourceType};
 use crate::toon::{self, Encoding};
 
-/// What a text is to become.
+/// The requirements for a shortened text.
 #[derive(Debug, Clone, Copy)]
 pub struct Order<'a> {
-    /// The most characters that may remain, markers included.
+    /// The most characters of the result, markers included.
     pub max_chars: usize,
-    /// What the reader wants to know; without one, a digest shows what is rare.
+    /// The question that the reader wants answered. Without a goal, a digest shows what is rare.
     pub goal: Option<&'a str>,
-    /// What the text is, where that is known from elsewhere.
+    /// The type of the text, if it is known.
     pub source: Option<SourceType>,
-    /// The call that gives back what was cut.
+    /// The call that returns the cut parts.
     pub recovery: RecoveryCall<'a>,
 }
 
 impl<'a> Order<'a> {
-    /// A goal of white space is none.
+    /// Returns the goal, unless it is blank.
     fn goal(&self) -> Option<&'a str> {
         self.goal.filter(|goal| !goal.trim().is_empty())
     }
@@ -60,33 +58,33 @@ impl<'a> Order<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fitted {
     pub text: String,
-    /// What was done, in order.
+    /// The stages that were applied, in order.
     pub stages: Vec<Stage>,
-    /// What is no longer there, in the order of the original.
+    /// The missing parts, in the order of the original.
     pub cuts: Vec<Place>,
 }
 
-/// One thing that was done to a text.
+/// A step that was applied to a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// JSON without white space.
+    /// White space was removed from JSON.
     Compact,
-    /// JSON as TOON.
+    /// JSON was converted to TOON.
     Toon,
-    /// Base64 gave way to a note.
+    /// Notes replaced base64.
     Base64,
-    /// Arrays lost rows, or objects members.
+    /// Rows of arrays or members of objects were removed.
     Rows,
-    /// Lines that do not serve the goal went.
+    /// Lines that do not answer the goal were removed.
     Pruned,
-    /// Lines or rows that are like many others went.
+    /// Lines or rows that resemble many others were removed.
     Digest,
-    /// The middle went: of the text, or of a line or a string in it.
+    /// The middle of the text, or of a line or string in it, was removed.
     Masked,
 }
 
 impl Stage {
-    /// The stable word for programs.
+    /// Returns the stable name for programs.
     pub fn word(self) -> &'static str {
         match self {
             Stage::Compact => "compact",
@@ -107,8 +105,8 @@ pub enum Place {
     Chars { first: usize, last: usize },
 }
 
-/// JSON text in fewer characters and with nothing cut; `None` for what is no
-/// object and no array, or no shorter.
+/// Returns JSON text in fewer characters without any loss. Returns `None` if the text is neither an
+/// object nor an array, or if no form of it is shorter.
 pub fn tighten(text: &str) -> Option<Fitted> {
     if !json::may_be(text) {
         return None;
@@ -125,15 +123,14 @@ pub fn tighten(text: &str) -> Option<Fitted> {
     })
 }
 
-/// Returns `true` if a text of so many characters is over the budget and cutting
-/// it saves at least a third of it. Less is not worth a further call for what is
-/// missing.
+/// Returns `true` if a text of `chars` characters is over the budget and cutting it saves at least
+/// a third. A smaller saving does not justify a further call for the missing parts.
 pub fn pays(chars: usize, max_chars: usize) -> bool {
     chars > max_chars.saturating_add(max_chars / 2)
 }
 
-/// The characters of the one marker that any cut text of so many characters needs.
-/// A budget below that keeps nothing of the text.
+/// Returns the length of the marker that any cut text of `chars` characters needs. A smaller budget
+/// keeps nothing of the text.
 pub fn longest_marker(chars: usize, order: &Order<'_>) -> usize {
     let full = |unit| {
         let gap = marker::Gap::longest_of(unit, chars);
@@ -142,10 +139,10 @@ pub fn longest_marker(chars: usize, order: &Order<'_>) -> usize {
     full(marker::Unit::Lines).max(full(marker::Unit::Chars))
 }
 
-/// A text within its budget. Any budget of at least 1,000 characters is kept, as
-/// long as the names in `order` are of a usual length; a smaller one is refused
-/// where the markers leave no room ([`Fallback::ConstraintsUnmet`]). Past the
-/// deadline, what is left are the first and the last lines.
+/// Fits a text into its budget. Any budget of at least 1,000 characters is kept, as long as the
+/// names in `order` have the usual lengths. A smaller budget fails if the markers leave no room
+/// ([`Fallback::ConstraintsUnmet`]). If the deadline passes, the result consists of the first and
+/// the last lines.
 pub fn fit(
     text: &str,
     order: &Order<'_>,
@@ -164,7 +161,7 @@ pub fn fit(
         && let Some(compact) = json::compact(text)
     {
         match json::fit(text, compact, &work, json::Output::Shortest) {
-            // Nothing in it could be cut, or not in time: characters always can.
+            // JSON could not be cut, or not in time. Cutting characters always works.
             Err(Fallback::ConstraintsUnmet | Fallback::Timeout) => {}
             done => return done,
         }
@@ -172,8 +169,8 @@ pub fn fit(
     within(order, text::fit(text, &work)?)
 }
 
-/// The same for JSON that has to stay JSON of the same kind: an object stays
-/// an object. What is no JSON is refused, and so is a number that is too long.
+/// Fits JSON into its budget and keeps it JSON of the same kind: an object stays an object. Fails
+/// for text that is not JSON and for a single number that is too long.
 pub fn fit_json(
     json: &str,
     order: &Order<'_>,
@@ -192,7 +189,7 @@ pub fn fit_json(
     json::fit(json, compact, &work, json::Output::Json)
 }
 
-/// What each step needs besides the text.
+/// The context that each step needs in addition to the text.
 struct Work<'a> {
     order: &'a Order<'a>,
     engine: &'a dyn Engine,
@@ -205,9 +202,9 @@ impl Work<'_> {
     }
 }
 
-/// A text that is within its budget already.
+/// Returns a text that already fits its budget unchanged.
 fn unchanged(text: &str, order: &Order<'_>) -> Result<Option<Fitted>, Fallback> {
-    // Places in tables of rows and lines are kept in 32 bits.
+    // The tables of rows and lines store positions in 32 bits.
     if u32::try_from(text.len()).is_err() {
         return Err(Fallback::InputTooLarge);
     }
@@ -219,7 +216,7 @@ fn unchanged(text: &str, order: &Order<'_>) -> Result<Option<Fitted>, Fallback> 
     }))
 }
 
-/// The last word on the budget: whatever went wrong before, more is not sent.
+/// Checks the budget once more, so that an oversized result is never returned.
 fn within(order: &Order<'_>, fitted: Fitted) -> Result<Fitted, Fallback> {
     match count::chars(&fitted.text) <= order.max_chars {
         true => Ok(fitted),

@@ -1,27 +1,27 @@
-//! What can be wrong with a text that is to be shaped.
+//! The error for text that is not valid JSON.
 
 use std::borrow::Cow;
 
 use narrows_json::Place;
 
-/// Where and how a text stops being JSON. Shaping leaves such a text alone;
-/// the place is for the person who has to find the mistake.
+/// The position and the reason at which a text stops being JSON. Shaping leaves such a text
+/// unchanged; the position helps a person to find the mistake.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not JSON: {what} at line {line}, column {column} (byte {offset})")]
 pub struct NotJson {
-    /// Bytes before the place.
+    /// The byte offset of the error.
     pub offset: usize,
-    /// The line of the place, from 1; lines end at LF.
+    /// The line of the error, counted from 1. Lines end at LF.
     pub line: usize,
-    /// The column of the place in characters, from 1.
+    /// The column of the error in characters, counted from 1.
     pub column: usize,
-    /// What was found there, or missed.
+    /// The unexpected or missing element.
     pub what: Cow<'static, str>,
 }
 
 impl NotJson {
-    /// Line and column are counted here and not on the way: only a text that
-    /// is refused pays for them.
+    /// Creates an error and computes its line and column. They are not tracked while parsing, so
+    /// that only rejected texts pay for them.
     pub(crate) fn at(text: &[u8], offset: usize, what: impl Into<Cow<'static, str>>) -> NotJson {
         let place = Place::of(text, offset);
         NotJson {
@@ -32,7 +32,7 @@ impl NotJson {
         }
     }
 
-    /// What the parser of trees says, whose columns are in bytes.
+    /// Converts an error of `serde_json`, whose columns are in bytes.
     pub(crate) fn new(error: &serde_json::Error, text: &str) -> NotJson {
         let (line, column) = (error.line().max(1), error.column().max(1));
         let start = match line {
@@ -42,7 +42,7 @@ impl NotJson {
                 .map_or(text.len(), |at| at + 1),
         };
         let offset = (start + column - 1).min(text.len());
-        // The place is told in fields of its own.
+        // Fields of their own contain the position.
         let mut what = error.to_string();
         if let Some(end) = what.rfind(" at line ") {
             what.truncate(end);

@@ -1,6 +1,6 @@
-//! The text of valid JSON, token by token.
+//! Scanning of valid JSON text, token by token.
 
-/// Behind the closing quote of the string that begins at `at`, in valid JSON.
+/// Returns the position after the closing quote of the string that begins at `at`, in valid JSON.
 pub(crate) fn string_end(bytes: &[u8], at: usize) -> usize {
     let mut end = at + 1;
     while let Some(next) = bytes
@@ -16,8 +16,8 @@ pub(crate) fn string_end(bytes: &[u8], at: usize) -> usize {
     bytes.len()
 }
 
-/// A string of valid JSON in which U+FFFD stands for each escape that is half of
-/// a surrogate pair without the other: no reader of texts takes those.
+/// Returns a string of valid JSON in which U+FFFD replaces each escape of an unpaired surrogate,
+/// because readers of text do not accept those.
 pub(crate) fn mended(string: &str) -> String {
     let mut mended = String::with_capacity(string.len());
     let mut rest = string;
@@ -38,7 +38,7 @@ pub(crate) fn mended(string: &str) -> String {
     mended
 }
 
-/// What a `\u` escape at the beginning of a text stands for.
+/// Returns the code unit of a `\u` escape at the beginning of a text.
 fn code_unit(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     u16::from_str_radix(digits, 16).ok()

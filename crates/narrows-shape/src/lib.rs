@@ -1,6 +1,8 @@
-//! Text and JSON in, smaller text and JSON out. Pure and synchronous: this
-//! crate never sees a socket, a file or a clock, except that a comparison of two
-//! texts stops at the moment that its caller names.
+//! Shortens text and JSON.
+//!
+//! Pure and synchronous: this crate uses no socket, file or clock. Long-running functions ask their
+//! caller whether the time is up. The only exception is the comparison of two texts, which reads
+//! the clock to stop at the time that its caller sets.
 
 pub mod budget;
 mod error;

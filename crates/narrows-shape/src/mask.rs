@@ -1,10 +1,8 @@
-//! Masking: JSON in, the same JSON out with the middle of its longest strings
-//! cut out.
+//! Masking: returns the same JSON with the middle of its longest strings removed.
 //!
-//! The text is never made into a tree. The grammar and the loop over long
-//! strings are those of `narrows-json`; `string` measures the strings that they
-//! lead to. What is not cut is copied as it came, and if nothing is cut, nothing
-//! is copied at all.
+//! The text is never parsed into a tree. `narrows-json` provides the grammar and the loop over long
+//! strings; `string` measures the strings. Parts that are not cut are copied unchanged, and if
+//! nothing is cut, nothing is copied.
 
 mod answer;
 mod reason;
@@ -22,16 +20,15 @@ use crate::NotJson;
 pub use answer::{AnswerMask, MaskedAnswer};
 use string::{Cut, Limits, key, value};
 
-/// Which strings are too long, and what is left of them. Lengths are in
-/// characters (Unicode scalar values) as the string means them: an escape is
-/// one, and so are a surrogate pair of escapes and a surrogate that stands
-/// alone.
+/// The limit above which strings are cut, and the parts that are kept. Lengths are in characters
+/// (Unicode scalar values) of the decoded string: an escape counts as one, and so do a surrogate
+/// pair of escapes and an unpaired surrogate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mask {
-    /// Nothing is cut; the text is checked all the same.
+    /// No string is cut, but the text is still checked.
     Off,
-    /// Strings of more than `max_chars` characters keep their first
-    /// `head_chars` and their last `tail_chars`. These may overlap.
+    /// Strings of more than `max_chars` characters keep their first `head_chars` and their last
+    /// `tail_chars` characters. The two parts may overlap.
     Beyond {
         max_chars: NonZeroUsize,
         head_chars: usize,
@@ -40,9 +37,9 @@ pub enum Mask {
 }
 
 impl Mask {
-    /// The limits as people write them: `max_chars` of zero or less means off.
+    /// Creates a mask from configured limits. A `max_chars` of zero or less turns masking off.
     pub fn new(max_chars: i64, head_chars: usize, tail_chars: usize) -> Mask {
-        // A limit beyond the address space is one that no string reaches.
+        // No string reaches a limit beyond the address space.
         let max_chars = match max_chars {
             ..=0 => 0,
             more => usize::try_from(more).unwrap_or(usize::MAX),
@@ -69,27 +66,27 @@ impl Default for Mask {
 pub struct Masked<'a> {
     /// The JSON text; borrowed if nothing was cut.
     pub text: Cow<'a, str>,
-    /// How many strings were cut.
+    /// The number of strings that were cut.
     pub cut_strings: usize,
-    /// How many characters are no longer there, markers not counted.
+    /// The number of characters that were removed, markers not counted.
     pub cut_chars: usize,
 }
 
-/// Cuts the middle out of every string value that is too long, at any depth;
-/// keys are never touched. The text may be any one JSON value with white space
-/// around it, such as the slice of a message that holds its result.
+/// Removes the middle of every string value that is too long, at any depth. Keys are never changed.
+/// The text may be any one JSON value with white space around it, such as the part of a message
+/// that holds its result.
 pub fn mask<'a>(json: &'a [u8], limits: &Mask) -> Result<Masked<'a>, NotJson> {
     mask_on(Engine::best(), json, limits)
 }
 
-/// Whether a text is JSON, at any depth and whatever its numbers; if not, where
-/// it stops being so.
+/// Checks that a text is JSON, at any depth and with any numbers. The error contains the position
+/// at which the text stops being JSON.
 pub(crate) fn check(json: &str) -> Result<(), NotJson> {
     mask(json.as_bytes(), &Mask::Off).map(drop)
 }
 
-/// [`mask`] without the instructions that only some machines have. The output
-/// is the same; benches and fuzzers hold the two against each other.
+/// Does the same as [`mask`] without machine-specific instructions. The output is the same; benches
+/// and fuzzers compare the two.
 #[doc(hidden)]
 pub fn mask_portably<'a>(json: &'a [u8], limits: &Mask) -> Result<Masked<'a>, NotJson> {
     mask_on(Engine::Portable, json, limits)
@@ -131,15 +128,15 @@ impl Visitor for Strings<'_> {
     }
 
     fn rest_of_string(&mut self, _: Role, _: &[u8], _: Input) -> ParseResult<StringEnd> {
-        unreachable!("the text is whole")
+        unreachable!("the whole text is given at once")
     }
 }
 
-/// The output, which begins to exist with the first cut.
+/// The output, which is created at the first cut.
 struct Cuts<'a> {
     text: &'a str,
     out: String,
-    /// What stands before this is in `out`, as far as it was kept.
+    /// Everything before this position is in `out`, as far as it was kept.
     copied: usize,
     strings: usize,
     chars: usize,
@@ -158,7 +155,7 @@ impl<'a> Cuts<'a> {
 
     fn cut(&mut self, cut: &Cut) {
         self.out.push_str(&self.text[self.copied..cut.head_end]);
-        write!(self.out, "{}", cut.marker()).expect("a String takes all that is written to it");
+        write!(self.out, "{}", cut.marker()).expect("writing to a String cannot fail");
         self.copied = cut.tail_start;
         self.strings += 1;
         self.chars += cut.lost();

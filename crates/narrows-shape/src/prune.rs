@@ -1,14 +1,13 @@
-//! Long text in, the lines that matter for a goal out, with nothing lost.
+//! Pruning: reduces a long text to the lines that matter for a goal, without losing anything.
 //!
-//! Pruning has three steps, each on its own. An [`Engine`] says what each line
-//! is worth for the goal; [`select`] decides from that, from what is protected
-//! and from the limits of the caller which lines go; [`render()`] writes the text
-//! that remains, with a marker where lines went. Only whole lines go, so that
-//! what stays and what was cut put the original together again, byte for byte
+//! Pruning has three independent steps. An [`Engine`] ranks each line for the goal; [`select`]
+//! selects the lines to remove from the ranking, the protected lines and the limits of the caller;
+//! [`render()`] writes the remaining text, with a marker for each removed block. Only whole lines
+//! are removed, so that the kept and the removed lines together restore the original byte for byte
 //! ([`rebuild`]).
 //!
-//! Nothing here fails: where the text cannot be pruned as asked, [`select`]
-//! says why ([`Fallback`]), and the caller passes the text on as it is.
+//! Pruning never fails a request: if the text cannot be pruned as asked, [`select`] returns the
+//! reason ([`Fallback`]), and the caller passes the text on unchanged.
 
 pub(crate) mod engine;
 mod lines;
@@ -30,7 +29,7 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-/// What a text is, which decides where its meaning is and what is protected.
+/// The type of a text, which determines how lines are ranked and which of them are protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceType {
     Code,
@@ -65,7 +64,7 @@ impl FromStr for SourceType {
     }
 }
 
-/// Why a text was passed on as it came.
+/// The reason for which a text was passed on unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fallback {
     InputTooLarge,
@@ -76,7 +75,7 @@ pub enum Fallback {
 }
 
 impl Fallback {
-    /// The warning on the wire.
+    /// Returns the warning code of the wire format.
     pub fn code(self) -> &'static str {
         match self {
             Fallback::InputTooLarge => "input_too_large",
@@ -88,14 +87,14 @@ impl Fallback {
     }
 }
 
-/// How the remaining text is written.
+/// The format of the remaining text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// Kept lines read `{n}│ {line}`, by their number in the original.
+    /// Prefixes kept lines with their number in the original: `{n}│ {line}`.
     pub annotate_lines: bool,
-    /// Each block that went leaves a line which says so.
+    /// Writes a marker line for each removed block.
     pub include_markers: bool,
 }
 
-/// Lines that go together, counted from 0, the end not included.
+/// A range of lines, counted from 0, the end excluded.
 pub type Span = Range<usize>;

@@ -1,9 +1,8 @@
-//! Queries on a text: lines, characters or rows, filtered, counted and summed.
+//! Queries on a text: lines, characters or rows, filtered, counted and aggregated.
 //!
-//! A [`Request`] holds arguments as they were given, [`Request::check`] makes a
-//! [`Query`] of it without knowing any text, and [`Query::apply`] answers it for
-//! one. Everything is linear in the text and bounded by the deadline; the clock
-//! stays with the caller.
+//! A [`Request`] holds the arguments as given, [`Request::check`] turns it into a [`Query`] without
+//! access to a text, and [`Query::apply`] answers the query for a text. The time is linear in the
+//! size of the text and bounded by the deadline. The caller provides the clock.
 
 mod aggregate;
 mod condition;
@@ -42,40 +41,41 @@ use self::pattern::Pattern;
 pub use self::span::Span;
 use crate::prune::Deadline;
 
-/// Bytes that one selection may have. Ranges may overlap, and a short request
-/// must not make a text without end.
+/// The largest selection in bytes. Ranges may overlap, and a short request must not produce an
+/// unlimited text.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// Longer lines are shown by the characters around a match.
+/// The longest line in bytes that is shown as a whole. Of longer lines, only the characters around
+/// a match are shown.
 const LONG_LINE: usize = 4_000;
 
-/// Characters of the line about an answer, besides a cursor.
+/// The most characters of the head line, not counting a cursor.
 const MAX_HEAD: usize = 800;
 
 const MAX_CONTEXT: usize = 100;
 const MAX_RANGES: usize = 1_000;
 
-/// The arguments of a query, as they were given.
+/// The arguments of a query, as given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Request {
-    /// First and last line or row, counted from 1.
+    /// The first and last line or row of each range, counted from 1.
     pub ranges: Option<Vec<(i64, i64)>>,
     pub head: Option<usize>,
     pub tail: Option<usize>,
-    /// First and last character, counted from 1.
+    /// The first and last character, counted from 1.
     pub start_char: Option<i64>,
     pub end_char: Option<i64>,
     /// Words, `"phrases"` and `/expressions/`, all of which must match.
     pub query: Option<String>,
-    /// Lines to show around each match.
+    /// The number of lines to show around each match.
     pub context: usize,
     pub count_only: bool,
     pub limit: Option<usize>,
-    /// Numbers before lines or rows; by default for rows, for lines that were
-    /// searched, and for several ranges of lines.
+    /// Numbers before lines or rows. By default, rows, lines found by a search, and several ranges
+    /// of lines are numbered.
     pub numbers: Option<bool>,
-    /// The path of the array whose elements are the rows. Empty for the rows
-    /// that are found without one.
+    /// The path of the array whose elements are the rows. If empty, the rows are located
+    /// automatically.
     pub rows: Option<String>,
     /// The `where` argument.
     pub condition: Option<String>,
@@ -83,11 +83,11 @@ pub struct Request {
     pub sort: Option<String>,
     pub aggregate: Option<String>,
     pub group_by: Option<String>,
-    /// Compare with an earlier text.
+    /// Compares with an earlier text.
     pub diff: bool,
 }
 
-/// A checked query.
+/// A validated query.
 #[derive(Debug, Clone)]
 pub struct Query {
     part: Part,
@@ -99,12 +99,12 @@ pub struct Query {
     kind: Kind,
 }
 
-/// The lines or rows that are looked at.
+/// The lines, rows or characters to read.
 #[derive(Debug, Clone)]
 enum Part {
     Whole,
     Ranges(Vec<(i64, i64)>),
-    /// So many first and so many last.
+    /// The number of first and of last lines or rows.
     Ends(usize, usize),
     Chars(i64, i64),
 }
@@ -116,7 +116,7 @@ enum Kind {
     Diff,
 }
 
-/// The part of a query that only rows can answer.
+/// The part of a query that applies only to rows.
 #[derive(Debug, Clone, Default)]
 struct RowQuery {
     rows: Option<Path>,
@@ -127,28 +127,27 @@ struct RowQuery {
     group_by: Vec<Path>,
 }
 
-/// Bounds of the work on one text.
+/// Limits on the time spent on one text.
 pub struct Limits<'a> {
     pub deadline: &'a Deadline<'a>,
-    /// The moment when comparing two texts gives up; the rest is then shown as
-    /// replaced.
+    /// The time at which the comparison of two texts gives up. The rest is then shown as replaced.
     pub diff_until: Option<Instant>,
 }
 
 /// The lines, rows or characters that a query selects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer<'a> {
-    /// A phrase about the answer: `3 of 60000 lines match`.
+    /// A summary of the answer: `3 of 60000 lines match`.
     pub summary: String,
-    /// Further facts, each a phrase.
+    /// Further notes, each a phrase.
     pub notes: Vec<String>,
     pub body: Cow<'a, str>,
     pub unit: Unit,
-    /// Lines, rows or characters of the text.
+    /// The number of lines, rows or characters in the text.
     pub total: usize,
-    /// Lines or rows that match, if they were searched.
+    /// The number of lines or rows that match, if there was a search.
     pub matched: Option<usize>,
-    /// The ranges that were looked at, as far as the text has them.
+    /// The requested ranges, limited to the text.
     pub spans: Vec<Span>,
 }
 
@@ -170,14 +169,15 @@ impl Unit {
 }
 
 impl Answer<'_> {
-    /// The line above the body, with the cursor of the next page if there is one.
+    /// Returns the line above the body, with the cursor of the next page if there is one.
     pub fn head(&self, next_cursor: Option<&str>) -> String {
         let mut said = self.summary.clone();
         for note in &self.notes {
             said.push_str("; ");
             said.push_str(note);
         }
-        // Names of fields are the text's, and this is one line.
+        // Field names come from the text and may contain control characters; the head must stay on
+        // one line.
         let one_line = said.chars().map(|letter| match letter {
             letter if letter.is_control() => ' ',
             letter => letter,
@@ -194,8 +194,8 @@ impl Answer<'_> {
 }
 
 impl Request {
-    /// Reads the arguments. No text is needed, so that a query can be checked
-    /// before the text is there.
+    /// Validates the arguments. This needs no text, so that a query can be checked before the text
+    /// is loaded.
     pub fn check(self) -> Result<Query, Invalid> {
         let part = self.part()?;
         let row_query = self.row_query()?;
@@ -209,7 +209,7 @@ impl Request {
         }
         let kind = match (self.diff, row_query) {
             (true, Some(_)) => {
-                let message = "compares lines; leave out the arguments for rows";
+                let message = "compares lines; omit the arguments for rows";
                 return Err(Invalid::new("diff_with", message));
             }
             (true, None) => Kind::Diff,
@@ -218,13 +218,13 @@ impl Request {
         };
         let combines = matches!(part, Part::Whole);
         if self.diff && !combines {
-            let message = "compares whole texts; leave out ranges, head, tail and characters";
+            let message = "compares whole texts; omit ranges, head, tail, start_char and end_char";
             return Err(Invalid::new("diff_with", message));
         }
         let is_other = self.query.is_some() || matches!(kind, Kind::Rows(_));
         if matches!(part, Part::Chars(..)) && (is_other || self.limit.is_some()) {
-            let message = "and end_char combine with no other argument; use ranges to search in \
-                a part of the text";
+            let message = "and end_char cannot be combined with other arguments; use ranges to \
+                search part of the text";
             return Err(Invalid::new("start_char", message));
         }
         let pattern = self.query.as_deref().map(Pattern::parse).transpose()?;
@@ -244,8 +244,8 @@ impl Request {
         let is_ends = self.head.is_some() || self.tail.is_some();
         let ways = [is_chars, is_ends, self.ranges.is_some()];
         if ways.iter().filter(|way| **way).count() > 1 {
-            let message = "is given beside another of ranges, head/tail and \
-                start_char/end_char; give one of them";
+            let message = "conflicts with another argument; use only one of ranges, head/tail and \
+                start_char/end_char";
             let argument = if is_chars { "start_char" } else { "ranges" };
             return Err(Invalid::new(argument, message));
         }
@@ -298,7 +298,8 @@ impl Request {
     }
 }
 
-/// `.`, `$` and nothing are the rows that are found without a path.
+/// Parses the path of the rows. An empty path, `.` and `$` select the rows that are located
+/// automatically.
 fn rows_path(text: &str) -> Result<Option<Path>, Invalid> {
     if matches!(text, "" | "." | "$" | "[]" | ".[]" | "$[*]") {
         return Ok(None);
@@ -334,7 +335,7 @@ impl Query {
         }
     }
 
-    /// The condition, as it was understood.
+    /// Returns the condition as it was parsed.
     #[doc(hidden)]
     pub fn condition(&self) -> Option<String> {
         match &self.kind {

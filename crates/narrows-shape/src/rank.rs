@@ -1,31 +1,32 @@
-//! BM25: how well a text answers a question, by how often its words occur in it
-//! and in how few of the texts.
+//! BM25: scores texts for a query by the frequency of its words in each text and their rarity among
+//! all texts.
 //!
-//! The search over tools and the engine of the pruner rank by this one formula,
-//! each with constants that were measured on its own texts.
+//! The tool search and the pruning engine share this formula. Each uses constants that were
+//! measured on its own texts.
 
 /// The constants of BM25.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bm25 {
-    /// How soon further mentions stop to count (k1).
+    /// The rate at which further occurrences lose weight (k1).
     pub(crate) saturation: f32,
-    /// From 0 to 1: how much the length of a text counts against it (b).
+    /// The penalty for long texts, from 0 to 1 (b).
     pub(crate) length: f32,
 }
 
 impl Bm25 {
-    /// Returns how many mentions count half in a text of this length.
+    /// Returns the number of occurrences that give half of the full weight in a text of this
+    /// length.
     pub(crate) fn half(&self, length: f32, average: f32) -> f32 {
         self.saturation * (1.0 - self.length + self.length * length / average)
     }
 }
 
-/// Returns what mentions of a word count, from 0 to 1. `half` of them count half.
+/// Returns the weight of a number of occurrences, from 0 to 1. `half` occurrences give 0.5.
 pub(crate) fn frequency(mentions: f32, half: f32) -> f32 {
     mentions / (mentions + half)
 }
 
-/// Returns how much a word tells that so many of the texts have; never negative.
+/// Returns the weight of a word that `with` of the texts contain; never negative.
 pub(crate) fn rarity(texts: f32, with: f32) -> f32 {
     (1.0 + (texts - with + 0.5).max(0.0) / (with + 0.5)).ln()
 }

@@ -1,16 +1,15 @@
-//! Finds the tools for a task among many, by the words of the task.
+//! Finds the tools for a task by the words of the task.
 //!
-//! Word matching alone is weak, since people do not ask in the words of a
-//! catalogue. So words are compared without their endings (`terms`), and by
-//! what they stand for: a table of concepts with their words and phrases in five
-//! languages (`concepts`). Values say by their form what they are (`values`). What
-//! a line of a query asks for (`query`) is looked up in two corpora (`corpus`), one
-//! of tools and one of servers, since a task mostly names the domain before the
-//! tool (`domains`); and a tool that does something else to the right object goes
-//! behind the one that does what was asked (`actions`).
+//! Matching words alone is weak, because people do not use the words of a catalogue. Words are
+//! therefore compared by their stems (`terms`) and by their meaning: a table of concepts lists
+//! words and phrases in five languages (`concepts`). Values are recognised by their form
+//! (`values`). The terms of a query line (`query`) are looked up in two corpora (`corpus`), one of
+//! tools and one of servers, because a task usually names the domain before the tool (`domains`). A
+//! tool that performs a different action on the right object ranks below the one that performs the
+//! requested action (`actions`).
 //!
-//! Pure and deterministic: an [`Index`] is made of texts and answers with places
-//! in them. Nothing in a text or a query is obeyed.
+//! Pure and deterministic: an [`Index`] is built from texts and returns indices of tools.
+//! Instructions in texts and queries are never followed.
 
 mod actions;
 mod concepts;
@@ -29,60 +28,60 @@ use corpus::{Corpus, Text, Vocabulary, Wanted};
 use domains::Profile;
 use query::Line;
 
-/// A server as the search sees it.
+/// The texts of a server that are searched.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerText<'a> {
     pub name: &'a str,
     pub instructions: &'a str,
 }
 
-/// A tool as the search sees it.
+/// The texts of a tool that are searched.
 #[derive(Clone, Copy, Debug)]
 pub struct ToolText<'a> {
-    /// Which of the servers offers it, by its place among them.
+    /// The index of the tool's server.
     pub server: usize,
     pub name: &'a str,
     pub title: &'a str,
     pub description: &'a str,
-    /// The name and description of each.
+    /// The name and description of each parameter.
     pub parameters: &'a [(Cow<'a, str>, Cow<'a, str>)],
 }
 
 /// A tool that was found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hit {
-    /// Which one, by its place among the tools the index was made of.
+    /// The index of the tool in the list that the index was built from.
     pub tool: usize,
-    /// Comparable within one answer only.
+    /// The score, comparable only within one answer.
     pub score: f32,
 }
 
-/// Tools, ready to be searched.
+/// A search index of tools.
 pub struct Index {
     vocabulary: Vocabulary,
     tools: Corpus,
     servers: Corpus,
-    /// What each server is for.
+    /// The domain profile of each server.
     profiles: Vec<Profile>,
-    /// What else is known of each tool.
+    /// Further properties of each tool.
     facts: Vec<Facts>,
 }
 
 struct Facts {
     server: usize,
     actions: Actions,
-    /// A factor that falls with the words of the name.
+    /// A factor that decreases with the number of words in the name.
     brevity: f32,
-    /// The words of the name that tell it from its neighbours, with their shares.
+    /// The words that distinguish the name from others of the server, with their shares.
     name: Vec<(u32, f32)>,
 }
 
-// How much of a text is read, in bytes, and how much its words count. Long
-// fields are divided by their length, where about so many words are usual.
+// For each field: the bytes read, the weight of its words, the usual number of words, and the
+// weight of its concepts. Words count less in longer fields.
 const NAME: Field = Field::new(200, 3.0, 3.0, 1.0);
 const TITLE: Field = Field::new(200, 1.0, 4.0, 1.0);
 const FIRST_SENTENCE: Field = Field::new(300, 1.5, 12.0, 1.0);
-/// Examples and remarks speak of much that the tool does not do.
+/// Examples and remarks often mention things that the tool does not do.
 const DESCRIPTION: Field = Field::new(4000, 0.4, 60.0, 0.5);
 const PARAMETERS: Field = Field::new(100, 0.3, 6.0, 1.0);
 const ABOUT_PARAMETERS: Field = Field::new(300, 0.25, 60.0, 1.0);
@@ -91,30 +90,30 @@ const MOST_PARAMETERS: usize = 64;
 const SERVER_NAME: f32 = 2.0;
 const INSTRUCTIONS: f32 = 0.1;
 const INSTRUCTION_BYTES: usize = 2000;
-/// Each tool's part in its server's text falls with their number, but slower: a
-/// server with many tools is about more.
+/// The exponent by which the weight of each tool in its server's text falls with the number of
+/// tools. It is above -1, because a server with many tools covers more topics.
 const CROWDING: f32 = -0.7;
-/// The first sentence, against the name.
+/// The weight of the first sentence relative to the tool's name.
 const SENTENCE_OF_TOOL: f32 = 0.3;
-/// All tools together, against the server's name, in what it is for.
+/// The weight of all tools together in the server's profile, relative to its name.
 const TOOLS_IN_PROFILE: f32 = 3.0;
 
-/// What a fitting server adds to a fitting tool.
+/// The weight of a matching server in the score of a matching tool.
 const SERVER: f32 = 0.4;
 const DOMAIN: f32 = 0.15;
-/// What a tool loses whose name says more than was asked for.
+/// The largest reduction for a tool whose name contains more than the query asks for.
 const UNCOVERED: f32 = 0.15;
-/// Tools with long names are for special cases of what others do.
+/// The exponent that ranks long names lower. They usually belong to special cases.
 const BREVITY: f32 = -0.1;
-/// What a server that fits gives to those of its tools that have nothing of what
-/// is asked, against the others: behind them, but found.
+/// The weight of a matching server for those of its tools that do not match themselves. They rank
+/// below the matching ones, but are found.
 const SERVER_ALONE: f32 = 0.3;
-/// A server fits if it does so half as well as the best one.
+/// The lowest score of a matching server, relative to the best one.
 const FITS: f32 = 0.5;
 
 impl Index {
-    /// Reads servers and tools. Of very long texts only the beginning counts. A
-    /// tool of no server is found by its own words.
+    /// Builds an index of servers and tools. Only the beginning of very long texts counts. A tool
+    /// without a server is found by its own words.
     pub fn new(servers: &[ServerText<'_>], tools: &[ToolText<'_>]) -> Index {
         let mut vocabulary = Vocabulary::default();
         let mut reader = WordReader::default();
@@ -177,10 +176,10 @@ impl Index {
         }
     }
 
-    /// Best first, at most `limit`, and only tools that have anything of what is
-    /// asked, or whose server has. `server` restricts the answer to the tools of one. Several lines
-    /// are several ways to ask for the same; of very long queries only the
-    /// beginning counts.
+    /// Returns at most `limit` tools, the best first. A tool is included if it matches the query or
+    /// if its server does. `server` restricts the result to the tools of one server. The lines of a
+    /// query are different wordings of the same request. Only the beginning of a very long query
+    /// counts.
     pub fn search(&self, query: &str, server: Option<usize>, limit: usize) -> Vec<Hit> {
         let mut scores = vec![0.0; self.facts.len()];
         for line in query::lines(query) {
@@ -201,7 +200,7 @@ impl Index {
         hits
     }
 
-    /// Adds what each tool is worth for a line.
+    /// Adds the score of each tool for a line.
     fn score(&self, line: &Line, scores: &mut [f32]) {
         let found = self.tools.score(&self.vocabulary, &line.asks);
         let lifts = self.servers.score(&self.vocabulary, &line.asks);
@@ -225,13 +224,13 @@ impl Index {
     }
 }
 
-/// How a field of a tool is read.
+/// The parameters for reading a field of a tool.
 struct Field {
     bytes: usize,
     weight: f32,
-    /// How many words are usual.
+    /// The usual number of words.
     usual: f32,
-    /// What concepts count, against words.
+    /// The weight of concepts relative to words.
     concepts: f32,
 }
 
@@ -302,8 +301,8 @@ impl ToolWords {
     }
 }
 
-/// Leaves of each name the words that tell it from the others of its server, and
-/// gives each its share: what half of the names have is a prefix.
+/// Keeps the words of each name that distinguish it from others of its server, and computes their
+/// shares. A word in more than half of the names is a prefix.
 fn weigh_names(facts: &mut [Facts], counts: &[u32], tools: &Corpus) {
     let mut with: HashMap<(usize, u32), u32> = HashMap::new();
     for tool in &*facts {

@@ -1,13 +1,10 @@
-//! Words: how text is split into them, which of them are forms of one word, and
-//! which mean the same.
+//! Splits text into words, and compares words by their forms and meanings.
 //!
-//! The search, the engine of the pruner and the digests read words here, so that
-//! a word of a goal meets the same word of a text wherever it stands. A text is
-//! [split] into pieces of itself, at the joints of names too; a word is
-//! [folded](mod@fold) to small letters without accents and loses its
-//! [endings](mod@stem); a [`ConceptTable`] says what it stands for. The tables
-//! themselves belong to those that look words up in them. How rare and frequent
-//! words rank texts is in [`rank`](crate::rank).
+//! The search, the pruning engine and the digests all read words here, so that the words of a goal
+//! match the same words in a text. A text is [split] into slices, also at the joints of names. A
+//! word is [folded](mod@fold) to lower case without accents and [stemmed](mod@stem). A
+//! [`ConceptTable`] contains its meanings; each user of this module has its own table. Module
+//! [`rank`](crate::rank) weights rare and frequent words.
 
 mod concepts;
 mod fold;

@@ -1,17 +1,17 @@
-//! How many tokens a text costs, without a tokenizer.
+//! Estimates the number of tokens in a text without a tokenizer.
 
 mod table;
 
 use table::{CLASSES, STARTS};
 
-/// An estimate of what a text costs a model: at least one token unless the text
-/// is empty, and for two texts together what both cost, give or take one.
+/// Estimates the number of tokens in a text. The result is at least one unless the text is empty.
+/// For two concatenated texts, it is the sum of both, give or take one.
 ///
-/// A tokenizer's vocabulary takes megabytes and a tenth of a second to load;
-/// this is one pass over the bytes, at a gigabyte a second. For each byte it
-/// adds how often a token begins at such a byte between two such others, as
-/// counted over texts cut into tokens of the o200k vocabulary. What that is off by, as a share of the true
-/// count, on texts that were not counted (mean, and the 95th percentile):
+/// A tokenizer's vocabulary takes megabytes and a tenth of a second to load. The estimate makes one
+/// pass over the bytes at a gigabyte per second. For each byte, it adds the frequency of a token
+/// start at such a byte between two such neighbours, as counted in texts with the o200k vocabulary.
+/// The table shows the error as a share of the true count (mean and 95th percentile), on texts that
+/// were not used for counting:
 ///
 /// | kind | mean | p95 |
 /// |---|---|---|
@@ -25,15 +25,15 @@ use table::{CLASSES, STARTS};
 /// | East Asian scripts | 16.4 % | 28.8 % |
 /// | other scripts | 18.3 % | 35.7 % |
 ///
-/// `cargo run --release -p narrows-shape --example tokens -- errors --data FOLDER` measures it
-/// again, `… table` makes the table.
+/// `cargo run --release -p narrows-shape --example tokens -- errors --data FOLDER` measures the
+/// error again, and `… table` regenerates the table.
 pub fn estimate_tokens(text: &str) -> usize {
     let Some((&first, rest)) = text.as_bytes().split_first() else {
         return 0;
     };
     let mut context = EDGE << 4 | usize::from(CLASS[usize::from(first)]);
     let mut thousandths = 0_u64;
-    // Sums of a piece fit into 32 bits, which are faster to add.
+    // The sums of a piece fit into 32 bits, which are faster to add.
     for piece in rest.chunks(1 << 20) {
         let mut sum = 0_u32;
         for &byte in piece {
@@ -48,7 +48,7 @@ pub fn estimate_tokens(text: &str) -> usize {
         .max(1)
 }
 
-/// What stands before and after a text: a line break.
+/// The class of the assumed neighbour at both ends of a text: a line break.
 const EDGE: usize = 5;
 
 /// The class of each byte.
@@ -62,7 +62,7 @@ static CLASS: [u8; 256] = {
     classes
 };
 
-/// In thousandths, by the classes of three bytes, four bits each.
+/// Thousandths, by the classes of three bytes, four bits each.
 static WEIGHT: [u16; 4096] = {
     let mut weights = [0; 4096];
     let mut n = 0;
@@ -74,9 +74,9 @@ static WEIGHT: [u16; 4096] = {
     weights
 };
 
-/// The class of a byte in the table of the estimate, for whoever makes it anew:
-/// bytes that are much alike in where tokens begin. Vowels are a class because
-/// words have them at short distances, and random letters do not.
+/// Returns the class of a byte in the table of the estimate. Bytes of a class are similar in where
+/// tokens begin. Vowels are a class because words contain them at short distances, unlike random
+/// letters. Public for the example that generates the table.
 pub const fn token_class(byte: u8) -> u8 {
     match byte {
         b'a' | b'e' | b'i' | b'o' | b'u' => 0,
@@ -88,8 +88,8 @@ pub const fn token_class(byte: u8) -> u8 {
         b'"' | b'\'' | b'`' | b'(' | b')' | b'[' | b']' | b'{' | b'}' | b',' | b':' | b';' => 6,
         b'_' | b'-' | b'.' | b'/' => 7,
         0x80..=0xbf => 11,
-        // The scripts that are written with a letter for a syllable or a word,
-        // and whatever has four bytes.
+        // The first bytes of scripts that use one character per syllable or word, and of all
+        // characters of four bytes.
         0xe3..=0xff => 10,
         0xc0..=0xe2 => 9,
         _ => 8,

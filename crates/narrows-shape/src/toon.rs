@@ -1,12 +1,11 @@
-//! JSON as TOON 4, and back: a notation that costs models fewer tokens where
-//! data has the form of a table.
+//! Converts JSON to TOON 4 and back. TOON is a notation that costs models fewer tokens for tabular
+//! data.
 //!
-//! TOON carries the JSON data model, but not all that a JSON text may say:
-//! numbers beyond a double or 64 bits, a key twice. Such a text is refused, not
-//! changed. That 1.0 comes back as 1 is no loss: both are one number in JSON. A
-//! zero loses its sign, as the specification says. The other way, a number of a TOON text that is neither a
-//! 64-bit integer nor a double is read as the nearest double, which is what
-//! the specification allows.
+//! TOON has the data model of JSON, but not everything that a JSON text may contain: numbers beyond
+//! a double or 64 bits, or duplicate keys. Such a text is rejected rather than changed. Returning
+//! 1.0 as 1 is not a loss, because JSON regards both as the same number. Zero loses its sign, as
+//! the specification requires. In the other direction, a TOON number that is neither a 64-bit
+//! integer nor a double becomes the nearest double, which the specification allows.
 
 mod compact;
 mod source;
@@ -17,92 +16,92 @@ use serde_toon::{DecodeOptions, ToonOptions};
 
 use crate::error::NotJson;
 
-/// Why a text cannot be given as TOON.
+/// The reason for which a text cannot be converted to TOON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotEncodable {
-    /// It is not JSON.
+    /// The text is not JSON.
     #[error(transparent)]
     NotJson(#[from] NotJson),
-    /// It is JSON, and would not come back as it is.
-    #[error("TOON would not keep {what} at line {line} column {column}")]
+    /// The text is JSON, but the conversion would lose something.
+    #[error("TOON cannot represent {what} at line {line} column {column}")]
     Lossy {
-        /// What would be lost.
+        /// The part that would be lost.
         what: Loss,
-        /// From 1.
+        /// The line, counted from 1.
         line: usize,
-        /// In characters, from 1.
+        /// The column in characters, counted from 1.
         column: usize,
     },
 }
 
-/// What TOON would not keep.
+/// A part of a text that TOON cannot represent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Loss {
-    /// A number that is neither a 64-bit integer nor exactly a double's
-    /// shortest form, as it is written.
+    /// A number, as written, that is neither a 64-bit integer nor exactly the shortest form of a
+    /// double.
     #[error("the number {0}")]
     Number(String),
-    /// A key that stands twice in one object.
-    #[error("a key twice")]
+    /// A key that occurs twice in one object.
+    #[error("a duplicate key")]
     DuplicateKey,
-    /// An escape that is half a character.
-    #[error("half of a surrogate pair")]
+    /// An escape of an unpaired surrogate.
+    #[error("an unpaired surrogate")]
     Surrogate,
-    /// Nesting beyond what readers of TOON take.
-    #[error("this nesting")]
+    /// Nesting beyond the limit of TOON readers.
+    #[error("nesting this deep")]
     Depth,
 }
 
-/// The text is not TOON.
+/// The error for text that is not TOON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not TOON: {what} at line {line} column {column}")]
 pub struct NotToon {
-    /// From 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// From 1.
+    /// The column, counted from 1.
     pub column: usize,
-    /// What was expected or found there.
+    /// The expected or unexpected element.
     pub what: String,
 }
 
-/// How a text is written.
+/// The notation of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
-    /// Compact: without white space between the tokens.
+    /// Compact JSON, without white space between the tokens.
     Json,
-    /// With the defaults of the specification.
+    /// TOON with the defaults of the specification.
     Toon,
 }
 
-/// The shorter of two ways to write the same data.
+/// The shorter of two notations of the same data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shortest {
-    /// Which one it is.
+    /// The notation of `text`.
     pub encoding: Encoding,
-    /// The data.
+    /// The data in this notation.
     pub text: String,
 }
 
-/// JSON to TOON. Keys keep their order.
+/// Converts JSON to TOON. Keys keep their order.
 pub fn encode(json: &str) -> Result<String, NotEncodable> {
     let value = source::lossless(json)?;
     Ok(
         serde_toon::to_string_with_options(&value, ToonOptions::default())
-            .expect("a tree of JSON has nothing that TOON cannot say"),
+            .expect("TOON can represent every JSON tree"),
     )
 }
 
-/// TOON, read strictly, to compact JSON. Keys keep their order.
+/// Converts TOON to compact JSON in strict mode. Keys keep their order.
 pub fn decode(toon: &str) -> Result<String, NotToon> {
     serde_toon::from_str_with_options::<source::Finite>(toon, DecodeOptions::strict())
         .map(|source::Finite(value)| value.to_string())
         .map_err(|error| not_toon(&error))
 }
 
-/// TOON or compact JSON, whichever has fewer bytes; JSON if they are equal, if
-/// TOON would lose something, or if it would be the empty text, as it is for
-/// `{}`, which a reader takes for no answer. Compact JSON keeps every token as it is
-/// written: escapes, number forms, keys that stand twice.
+/// Returns TOON or compact JSON, whichever has fewer bytes. JSON is used if both are equal, if TOON
+/// would lose something, or if TOON would be the empty text (as for `{}`), which looks like a
+/// missing answer. Compact JSON keeps every token as written, including escapes, number formats and
+/// duplicate keys.
 pub fn shortest(json: &str) -> Result<Shortest, NotJson> {
     let compact = compact::compact(json)?;
     Ok(match encode(json) {
@@ -138,14 +137,14 @@ fn not_toon(error: &serde_toon::Error) -> NotToon {
         } => (
             *line,
             *col,
-            format!("{found} spaces of indentation where {expected} belong"),
+            format!("expected {expected} spaces of indentation, found {found}"),
         ),
         Error::UnexpectedEof {
             line,
             col,
             expected,
             ..
-        } => (*line, *col, format!("the end, where {expected} belongs")),
+        } => (*line, *col, format!("expected {expected}, found the end")),
         other => (1, 1, other.to_string()),
     };
     NotToon {

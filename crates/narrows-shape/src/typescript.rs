@@ -1,17 +1,15 @@
-//! JSON Schema in, one line of TypeScript out: what a tool takes, in the form
-//! that models read best and that costs the fewest tokens.
+//! Converts JSON Schema to one line of TypeScript: the parameters of a tool in the form that models
+//! read best and that costs the fewest tokens.
 //!
-//! `{path: string /* File path */; mode?: string}`: a comment follows the type
-//! it is about. References are resolved in place. Only what cannot be written
-//! so gets a name: a type that contains itself, and one that is used so often
-//! that repeating it would make the text explode. Names are declared behind
-//! the type, `{root: Node}; type Node = {next?: Node}`, so that `type Input = `
-//! before the line makes it valid TypeScript.
+//! In `{path: string /* File path */; mode?: string}`, a comment follows the type that it
+//! describes. References are resolved inline. Only types that cannot be written inline get a name:
+//! types that contain themselves, and types that are used so often that repeating them would make
+//! the text explode. Named types are declared after the type, as in `{root: Node}; type Node =
+//! {next?: Node}`, so that the line becomes valid TypeScript when `type Input = ` is put before it.
 //!
-//! Every schema gives a type; where it says nothing, contradicts itself, is
-//! nested deeper than 64 levels or is more work than any honest schema, the
-//! type is `unknown` at that place. Time and output are bounded for hostile
-//! ones: about linear in the schema's size.
+//! Every schema gives a type. Where a schema contains no type, contradicts itself, is nested deeper
+//! than 64 levels or needs too much work, the type is `unknown`. Time and output are bounded for
+//! hostile schemas and approximately linear in the size of the schema.
 
 mod comment;
 mod facets;
@@ -28,15 +26,15 @@ use serde_json::Value;
 
 use crate::error::NotJson;
 
-/// How a type is written.
+/// Options for the output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeScriptOptions {
-    /// Whether descriptions come as comments.
+    /// Includes descriptions as comments.
     pub descriptions: bool,
-    /// The longest description in characters; of a longer one, three less are
-    /// kept, and `...` stands at its end.
+    /// The longest description in characters. A longer one is cut to this length and ends with
+    /// `...`.
     pub max_description_len: usize,
-    /// Whether defaults and constraints come as comments: `/* =30; 1..100 */`.
+    /// Includes defaults and constraints as comments: `/* =30; 1..100 */`.
     pub constraints: bool,
 }
 
@@ -50,22 +48,22 @@ impl Default for TypeScriptOptions {
     }
 }
 
-/// A type and the names it needs. Its `Display` is the line for models.
+/// A type and the named types it needs. Its `Display` is the line for models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeScript {
     /// The type expression, on one line.
     pub expression: String,
-    /// Named types that it needs, each a name and a type expression.
+    /// The named types that the expression needs, each as a name and a type expression.
     pub declarations: Vec<(String, String)>,
-    /// Names of what the schema refers to and does not contain. They tell a
-    /// model what is meant, but nobody declares them.
+    /// The names of references that the schema does not contain. They help a model to understand
+    /// the schema, but have no declaration.
     pub unresolved: Vec<String>,
 }
 
 impl TypeScript {
-    /// Statements that declare the type as `name`, and all that it needs, on
-    /// one line. They stand alone in a module or a namespace of their own:
-    /// another type may need the same names for something else.
+    /// Returns statements on one line that declare the type as `name`, and everything it needs.
+    /// They must be in a module or namespace of their own, because other types may use the same
+    /// names differently.
     pub fn declaration(&self, name: &str) -> String {
         let mut text = format!("type {name} = {self};");
         for name in &self.unresolved {
@@ -75,7 +73,7 @@ impl TypeScript {
     }
 }
 
-/// One line; names follow the type as `; type Node = …`.
+/// Writes the type on one line, followed by named types as `; type Node = …`.
 impl fmt::Display for TypeScript {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.expression)?;
@@ -86,13 +84,13 @@ impl fmt::Display for TypeScript {
     }
 }
 
-/// The TypeScript of a schema.
+/// Converts a schema to TypeScript.
 pub fn typescript(schema: &Value, options: &TypeScriptOptions) -> TypeScript {
     render::Renderer::new(schema, options).run()
 }
 
-/// The same from a schema's text. Nesting that is too deep for any reader is
-/// JSON nevertheless: what lies below becomes `unknown`.
+/// Converts the text of a schema to TypeScript. Excessive nesting is still valid JSON: the parts
+/// below the limit become `unknown`.
 pub fn typescript_of_text(
     schema: &str,
     options: &TypeScriptOptions,

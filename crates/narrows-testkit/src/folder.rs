@@ -1,4 +1,4 @@
-//! A folder of a test's own, gone when the test is.
+//! A temporary folder for one test, removed when the test ends.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::until;
 
-/// An empty folder under the system's temporary one.
+/// An empty folder below the system's temporary folder.
 #[derive(Debug)]
 pub struct Folder(PathBuf);
 
@@ -20,7 +20,7 @@ impl Folder {
     pub fn new() -> Folder {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        // The clock tells apart processes that had the same number.
+        // The time distinguishes processes with the same process id.
         let now = std::time::UNIX_EPOCH
             .elapsed()
             .map_or(0, |now| now.as_nanos());
@@ -37,19 +37,19 @@ impl Folder {
         self.0.join(name)
     }
 
-    /// Writes a file and says where it is.
+    /// Writes a file and returns its path.
     pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.file(name);
         fs::write(&path, text).expect("a file can be written into the test's folder");
         path
     }
 
-    /// What a file holds; nothing if it is not there yet.
+    /// Returns the content of a file; empty if the file does not exist yet.
     pub fn read(&self, name: &str) -> String {
         fs::read_to_string(self.file(name)).unwrap_or_default()
     }
 
-    /// Waits until a file holds a whole line, and gives all of it.
+    /// Waits until a file holds a complete line, and returns the whole content.
     pub async fn read_when_there(&self, name: &str) -> String {
         let what = format!("{} has a line", self.file(name).display());
         until(what, || self.read(name).ends_with('\n')).await;

@@ -1,5 +1,5 @@
-//! A small MCP server over real sockets: it greets by itself, and everything
-//! else is up to the test.
+//! A small MCP server over real sockets. It answers `initialize` itself; the test answers all other
+//! requests.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -21,18 +21,18 @@ use tokio::time::timeout;
 
 use crate::LIMIT;
 
-/// One request as the server saw it.
+/// A request that the server received.
 #[derive(Debug, Clone)]
 pub struct Seen {
     pub method: Method,
     pub uri: Uri,
     pub headers: HeaderMap,
-    /// The message; null where there is none.
+    /// The JSON-RPC message; null if there is none.
     pub body: Value,
 }
 
 impl Seen {
-    /// The method of the message, or of HTTP where there is no message.
+    /// Returns the method of the message, or the HTTP method if there is no message.
     pub fn what(&self) -> &str {
         self.body["method"].as_str().unwrap_or(match self.body {
             Value::Null => self.method.as_str(),
@@ -46,7 +46,7 @@ impl Seen {
             .map_or("", |value| value.to_str().unwrap())
     }
 
-    /// An answer to this request.
+    /// Returns a successful response to this request.
     pub fn result(&self, result: Value) -> String {
         json!({"jsonrpc": "2.0", "id": self.body["id"], "result": result}).to_string()
     }
@@ -63,7 +63,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Greets and accepts notifications; `respond` answers all else.
+    /// Starts a server that handles `initialize` and notifications; `respond` answers all other
+    /// requests.
     pub async fn start<F, R>(respond: F) -> Server
     where
         F: Fn(Seen) -> R + Send + Sync + 'static,
@@ -82,7 +83,7 @@ impl Server {
         .await
     }
 
-    /// Does nothing by itself.
+    /// Starts a server for which `respond` answers all requests.
     pub async fn bare<F, R>(respond: F) -> Server
     where
         F: Fn(Seen) -> R + Send + Sync + 'static,
@@ -91,7 +92,7 @@ impl Server {
         Server::on(listen(), respond)
     }
 
-    /// The same where another listened before, which has been stopped.
+    /// Like `bare`, at the address of a server that has been stopped.
     pub fn in_place_of<F, R>(other: &Server, respond: F) -> Server
     where
         F: Fn(Seen) -> R + Send + Sync + 'static,
@@ -138,18 +139,18 @@ impl Server {
         }
     }
 
-    /// Closes the port and every connection.
+    /// Closes the listener and all connections.
     pub async fn stop(&mut self) {
         self.task.abort();
         let _ = (&mut self.task).await;
     }
 
-    /// How many connections were made.
+    /// Returns the number of accepted connections.
     pub fn accepted(&self) -> u64 {
         self.accepted.load(Ordering::Relaxed)
     }
 
-    /// The next request of this kind; those before it are skipped.
+    /// Waits for the next request of this kind and skips those before it.
     pub async fn saw(&mut self, what: &str) -> Seen {
         loop {
             let seen = timeout(LIMIT, self.seen.recv()).await;
@@ -160,7 +161,7 @@ impl Server {
         }
     }
 
-    /// What all requests so far were, that nobody has looked at yet.
+    /// Returns the kinds of all requests received but not yet consumed.
     pub fn rest(&mut self) -> Vec<String> {
         std::iter::from_fn(|| self.seen.try_recv().ok())
             .map(|seen| seen.what().to_owned())
@@ -225,7 +226,7 @@ pub fn reply(code: u16, kind: &str, body: &str) -> Reply {
     reply
 }
 
-/// An answer whose body is whatever the test sends, until it drops the sender.
+/// Returns a response whose body is sent by the test, until it drops the sender.
 pub fn stream(kind: &str) -> (mpsc::UnboundedSender<String>, Reply) {
     let (sender, receiver) = mpsc::unbounded_channel::<String>();
     let frames = futures_util::stream::unfold(receiver, |mut receiver| async {
@@ -247,13 +248,13 @@ pub fn event(data: &str) -> String {
     format!("event: message\ndata: {data}\n\n")
 }
 
-/// A listener and a hold on its port: when the listener is gone nobody is
-/// there, and not the server of another test that was given the same port.
+/// Opens a listener, and a second socket that reserves the port: when the listener is closed,
+/// connections fail instead of reaching another test's server on the same port.
 pub fn listen() -> (TcpListener, TcpSocket) {
     listen_at(([127, 0, 0, 1], 0).into())
 }
 
-/// The same at an address that such a hold keeps for us.
+/// Opens a listener at an address reserved by a socket from [`listen`].
 pub fn listen_at(address: SocketAddr) -> (TcpListener, TcpSocket) {
     let bind = |to: SocketAddr| {
         let socket = TcpSocket::new_v4().unwrap();

@@ -1,12 +1,11 @@
 //! Scripted upstreams, raw clients and helpers for the tests of all crates.
 //!
-//! Everything here speaks to the gateway from outside, over bytes, and shares
-//! no code with it: a mistake in `narrows-wire` must not be made twice and so
-//! go unseen. Enter at [`scripted::Script`] for a server behind the gateway, at
-//! [`raw::Client`] and [`raw::Http`] for a client in front of it.
+//! This crate communicates with the gateway only over bytes and shares no code with it, so that a
+//! mistake in `narrows-wire` cannot cancel itself out. Start reading at [`scripted::Script`] for a
+//! server behind the gateway, and at [`raw::Client`] and [`raw::Http`] for a client in front of it.
 //!
-//! Nothing waits without a limit and nothing sleeps for luck: whatever is
-//! waited for is asked for until it is there or [`LIMIT`] has passed.
+//! Every wait has a limit, and no helper sleeps for a fixed time: conditions are polled until they
+//! hold or [`LIMIT`] has passed.
 
 mod folder;
 pub mod http_server;
@@ -19,11 +18,11 @@ use std::time::Duration;
 
 pub use folder::Folder;
 
-/// How long anything may take before a test gives up. Far beyond what is
-/// needed, so that a busy machine fails no test.
+/// The time after which a wait fails. Far longer than necessary, so that tests do not fail on a
+/// busy machine.
 pub const LIMIT: Duration = Duration::from_secs(20);
 
-/// Asks until the answer is yes. Panics with `what` when [`LIMIT`] has passed.
+/// Waits until `condition` holds. Panics with `what` when [`LIMIT`] has passed.
 #[track_caller]
 pub fn until(
     what: impl std::fmt::Display,
@@ -35,7 +34,7 @@ pub fn until(
         while !condition() {
             assert!(
                 std::time::Instant::now() < limit,
-                "{caller}: after {LIMIT:?} still not: {what}"
+                "{caller}: condition not met after {LIMIT:?}: {what}"
             );
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

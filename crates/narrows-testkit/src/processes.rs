@@ -1,12 +1,12 @@
-//! Whether processes are there.
+//! Queries on processes.
 
 use std::fs;
 
 use crate::until;
 
-/// Whether a process of this number lives; zombies do not.
+/// Returns true if a process with this id is running; zombies do not count.
 pub fn is_alive(pid: u32) -> bool {
-    // `pid (name) state ...`, where the name may hold anything.
+    // `pid (name) state ...`, where the name may contain any character.
     let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
     let stat = String::from_utf8_lossy(&stat);
     let state = stat
@@ -15,29 +15,29 @@ pub fn is_alive(pid: u32) -> bool {
     state.is_some_and(|state| !matches!(state, "Z" | "X"))
 }
 
-/// Whether this process is a child of ours that has ended and was not waited
-/// for. Zombies of others say nothing: an orphan's is left to init.
+/// Returns true if this process is a child of ours that has ended but not been waited for. Zombies
+/// of other parents do not count, because init reaps orphans.
 pub fn is_unreaped(pid: u32) -> bool {
     let exists = fs::exists(format!("/proc/{pid}")).unwrap_or_default();
     exists && !is_alive(pid) && parent_of(pid) == Some(std::process::id())
 }
 
-/// Whether nothing is left of a process, not even a zombie.
+/// Returns true if nothing is left of a process, not even a zombie.
 pub fn is_reaped(pid: u32) -> bool {
     !fs::exists(format!("/proc/{pid}")).unwrap_or_default()
 }
 
-/// Ends a process as the kernel would that has run out of memory.
+/// Kills a process, as the kernel does when memory runs out.
 pub fn kill(pid: u32) {
     let pid = i32::try_from(pid)
         .ok()
         .and_then(rustix::process::Pid::from_raw);
     let pid = pid.expect("it is the number of a process");
-    // It may be gone already.
+    // The process may have ended already.
     let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
 }
 
-/// The numbers of the living children of a process.
+/// Returns the ids of the running children of a process.
 pub fn children(parent: u32) -> Vec<u32> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();
@@ -47,7 +47,7 @@ pub fn children(parent: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Whether this word is among the arguments of a process.
+/// Returns true if `word` is an argument of the process.
 pub fn has_argument(pid: u32, word: &str) -> bool {
     let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     arguments
@@ -55,7 +55,7 @@ pub fn has_argument(pid: u32, word: &str) -> bool {
         .any(|own| own == word.as_bytes())
 }
 
-/// Waits until none of these lives. Panics if one does after all.
+/// Waits until none of these processes is running. Panics at the limit.
 #[track_caller]
 pub fn gone(pids: impl IntoIterator<Item = u32>) -> impl Future<Output = ()> {
     let pids: Vec<u32> = pids.into_iter().collect();
@@ -63,7 +63,7 @@ pub fn gone(pids: impl IntoIterator<Item = u32>) -> impl Future<Output = ()> {
     until(what, move || !pids.iter().any(|pid| is_alive(*pid)))
 }
 
-/// The resident memory of a process, in bytes.
+/// Returns the resident memory of a process in bytes.
 pub fn resident_bytes(pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status

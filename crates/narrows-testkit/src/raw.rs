@@ -1,18 +1,17 @@
-//! Raw clients: bytes to the gateway and bytes back, with nothing between that
-//! would put right what is wrong.
+//! Raw clients: they exchange bytes with the gateway, without a library that would correct
+//! mistakes.
 //!
-//! Whatever carries the messages, a [`Client`] talks in the same words, so that
-//! one test can be run over every transport: write it for [`Any`], or for any
-//! [`Line`].
+//! A [`Client`] has the same methods for every transport, so that one test can run over all of
+//! them: write it for [`Any`], or for any [`Line`].
 //!
-//! | client | open | the server hears of its end when it is closed | and when dropped |
+//! | client | open | effect of closing | effect of dropping |
 //! |---|---|---|---|
-//! | [`Stdio`] | [`Stdio::start`] | stdin ends | it is killed |
+//! | [`Stdio`] | [`Stdio::start`] | stdin ends | the child is killed |
 //! | [`Streamable`] | [`Streamable::at`] | DELETE | the connections end |
 //! | [`Sse`] | [`Sse::connect`] | the stream ends | the stream ends |
-//! | [`WebSocket`] | [`WebSocket::connect`] | a close with 1000 | the connection ends |
+//! | [`WebSocket`] | [`WebSocket::connect`] | close frame with 1000 | the connection ends |
 //!
-//! [`Http`] is below them: requests and answers, with no idea of MCP's streams.
+//! [`Http`] is the layer below: requests and responses, without MCP streams.
 
 mod client;
 mod event;

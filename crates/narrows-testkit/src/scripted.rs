@@ -1,10 +1,9 @@
-//! A scripted MCP server: lists and answers what a test tells it to, byte for
-//! byte, and misbehaves on demand.
+//! A scripted MCP server: serves lists and answers from a test's script, byte for byte, and
+//! misbehaves on demand.
 //!
-//! A test builds a [`Script`], [installs](Script::install) it and gives the
-//! command line to the gateway; or has it [listen](Installed::serve_http), to be
-//! spoken to by any [`Transport`]. The server is the binary `scripted-upstream`
-//! of this package.
+//! A test builds a [`Script`], [installs](Script::install) it, and passes the command line to the
+//! gateway. Alternatively, it lets the server [listen](Installed::serve_http), which then accepts
+//! any [`Transport`]. The server is the binary `scripted-upstream` of this package.
 //!
 //! ```no_run
 //! use narrows_testkit::scripted::{Script, Step};
@@ -43,29 +42,28 @@ pub use options::{
     Endpoint, Framing, HttpOptions, LineEnd, RpcOptions, SseOptions, Transport, WebSocketOptions,
 };
 
-/// What the server is and does. JSON given as text is served byte for byte.
+/// The definition of a server and its behaviour. JSON given as text is served byte for byte.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Script {
     pub name: String,
-    /// The revision to answer `initialize` with; none: the one that was asked for.
+    /// The revision in the answer to `initialize`; `None` returns the requested one.
     pub revision: Option<String>,
     pub instructions: Option<String>,
-    /// None: what follows from the lists.
+    /// The capabilities as JSON; `None` derives them from the lists.
     pub capabilities: Option<String>,
     pub lists: Lists,
-    /// Items to a page; 0: all.
+    /// The number of items per page; 0 means all.
     pub page_size: usize,
     pub framing: Framing,
     pub ignore_sigterm: bool,
-    /// Whether to live on when stdin ends.
+    /// True if the server keeps running when stdin ends.
     pub ignore_eof: bool,
     pub http: HttpOptions,
     pub sse: SseOptions,
     pub websocket: WebSocketOptions,
     pub rpc: RpcOptions,
-    /// Done once, before anybody is heard. What a listening server says here is
-    /// said on every HTTP+SSE stream and WebSocket, and on the first GET of
-    /// Streamable HTTP.
+    /// Steps to run once, before any message is handled. A listening server repeats their output on
+    /// every HTTP+SSE stream and WebSocket, and on the first GET of Streamable HTTP.
     pub at_start: Vec<Step>,
     pub after_initialized: Vec<Step>,
     pub rules: Vec<Rule>,
@@ -79,8 +77,8 @@ pub struct Lists {
     pub templates: Vec<String>,
 }
 
-/// What is done about requests of one method, and of one tool, prompt or URI if
-/// `name` is given. The first rule that fits counts.
+/// The steps for requests of one method, and of one tool, prompt or URI if `name` is set. The first
+/// matching rule applies.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Rule {
     pub method: String,
@@ -88,89 +86,88 @@ pub struct Rule {
     pub steps: Vec<Step>,
 }
 
-/// One thing to do. Steps of one request run one after the other; requests run
-/// side by side. A request whose steps end without an answer gets the usual one.
+/// One action of the server. The steps of a request run in sequence, and requests run concurrently.
+/// A request without an answer after its last step gets the default answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Step {
     /// Answers with this result.
     Reply(String),
     /// Answers with this error object.
     Error(String),
-    /// Answers with the text of the params as they came.
+    /// Answers with the params as text, unchanged.
     ReplyParams,
-    /// Answers with the text of a JSON array: the client's answers to what this request has asked.
+    /// Answers with a JSON array as text: the client's answers to the requests of this rule.
     ReplyAnswers,
-    /// Answers with a text of so many characters.
+    /// Answers with a text of this many characters.
     ReplyLength(usize),
-    /// Answers with the text of an object: `cwd`, `args`, `env`.
+    /// Answers with an object as text: `cwd`, `args`, `env`.
     ReplySurroundings,
-    /// Goes on once the test has released the name.
+    /// Waits until the test releases this name.
     Wait(String),
-    /// Tells the test that this step was reached.
+    /// Notifies the test that this step was reached.
     Reach(String),
-    /// Never goes on, never answers.
+    /// Waits forever, without an answer.
     Stall,
-    /// Stands still with all that it is, until the test has released the name:
-    /// nothing is read meanwhile, and nothing answered.
+    /// Blocks the whole server until the test releases this name: it neither reads nor answers
+    /// messages meanwhile.
     Block(String),
-    /// From now on no request is answered any more. It still reads, and says
-    /// all that is no answer.
+    /// Stops answering requests. The server still reads messages, and sends all output other than
+    /// answers.
     Mute,
-    /// On stdio: closes stdout, and lives on.
+    /// On stdio: closes stdout and keeps running.
     CloseOutput,
     /// Sends a notification.
     Notify { method: String, params: String },
-    /// Sends progress for this request, if it has a token.
+    /// Sends a progress notification for this request, if it has a token.
     Progress { progress: u64, total: u64 },
-    /// Asks the client and waits for its answer; for ever over plain JSON-RPC,
-    /// where nobody is asked.
+    /// Sends a request to the client and waits for the answer; forever over plain JSON-RPC, which
+    /// cannot carry such requests.
     Ask { method: String, params: String },
-    /// Sends this text as a message, whatever it is.
+    /// Sends this text as a message, valid or not.
     Say(String),
-    /// Writes so many lines to stderr.
+    /// Writes this many lines to stderr.
     Complain { lines: u64, text: String },
-    /// Starts a process that sleeps for long.
+    /// Starts a process that sleeps for a long time.
     Spawn(Grandchild),
     /// Replaces the lists.
     Relist(Lists),
-    /// Does this the first time only, over all starts of the server.
+    /// Runs these steps only once, across all starts of the server.
     Once(String, Vec<Step>),
-    /// Does the same so many times.
+    /// Repeats a step this many times.
     Repeat(usize, Box<Step>),
-    /// Sends bytes without a frame of any kind, on stdout, an event stream or a WebSocket.
+    /// Sends bytes without a frame, on stdout, an event stream or a WebSocket.
     Bytes(Vec<u8>),
     /// On a WebSocket: sends a binary message.
     Binary(Vec<u8>),
-    /// On a WebSocket: closes it, and waits for the client to do so too. There
-    /// is no answer then.
+    /// On a WebSocket: sends a close frame and waits for the client's. The request gets no answer.
     Close { code: u16, reason: String },
-    /// Over HTTP: answers the POST with this status and text instead of JSON-RPC.
+    /// Over HTTP: answers the POST with this status and body instead of JSON-RPC.
     Status {
         code: u16,
         headers: Vec<(String, String)>,
         body: String,
     },
-    /// Breaks the connection: that of the POST, over HTTP+SSE that of the
-    /// stream, or that of the WebSocket, without a close. There is no answer then.
+    /// Breaks the connection of the POST, of the HTTP+SSE stream, or of the WebSocket (without a
+    /// close frame). The request gets no answer.
     HangUp,
-    /// Over HTTP: forgets all sessions, also those of HTTP+SSE, whose streams stay.
+    /// Over HTTP: drops all sessions, including those of HTTP+SSE, whose streams stay open.
     ForgetSessions,
-    /// Ends the server with this status.
+    /// Ends the server with this exit status.
     Exit(i32),
-    /// Ends the server by SIGKILL.
+    /// Ends the server with SIGKILL.
     Die,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Grandchild {
-    /// In the server's process group, holding its pipes open.
+    /// In the server's process group, with inherited pipes.
     InGroup,
-    /// In a session and a group of its own.
+    /// In its own session and process group.
     OwnSession,
 }
 
 impl Step {
-    /// Answers a tool call with one text.
+    /// Answers a tool call with a text.
     pub fn text(text: &str) -> Step {
         Step::Reply(json!({ "content": [{ "type": "text", "text": text }] }).to_string())
     }
@@ -199,7 +196,7 @@ impl Step {
 }
 
 impl Script {
-    /// A server that offers nothing yet.
+    /// Creates a server without tools, prompts or resources.
     pub fn new(name: &str) -> Script {
         Script {
             name: name.into(),
@@ -221,13 +218,13 @@ impl Script {
         }
     }
 
-    /// Lists a tool, as JSON text.
+    /// Adds a tool, given as JSON text.
     pub fn tool(mut self, item: impl Into<String>) -> Script {
         self.lists.tools.push(item.into());
         self
     }
 
-    /// Lists a tool that takes any object.
+    /// Adds a tool that accepts any object.
     pub fn plain_tool(self, name: &str) -> Script {
         let item = json!({ "name": name, "description": format!("The tool {name}"),
             "inputSchema": { "type": "object" } });
@@ -257,7 +254,7 @@ impl Script {
         self.rule("tools/call", Some(name), steps)
     }
 
-    /// `name` is that of a tool or prompt, or a URI.
+    /// Adds a rule. `name` is that of a tool or prompt, or a URI.
     pub fn rule(
         mut self,
         method: &str,
@@ -289,23 +286,23 @@ impl Script {
         self
     }
 
-    /// Writes the script where the server will find it.
+    /// Writes the script to a folder for the server.
     pub fn install(&self) -> Installed {
         Installed::new(self)
     }
 }
 
-/// Where a script finds the files it and its test tell each other by.
+/// The files through which a server and its test communicate.
 const SCRIPT: &str = "script.json";
 const RECEIVED: &str = "received";
 const SERVERS: &str = "servers";
 const GRANDCHILDREN: &str = "grandchildren";
 
-/// The server itself, for the binary: serves the script in this folder until its client is gone.
+/// Runs the server, for the binary: serves the script in `folder` until the client disconnects.
 pub async fn run(folder: &Path, listening: bool) -> io::Result<()> {
     let script: Script = serde_json::from_slice(&std::fs::read(folder.join(SCRIPT))?)?;
     if script.ignore_sigterm {
-        // A handler that nobody listens to.
+        // Registers a handler and ignores the signal.
         drop(tokio::signal::unix::signal(
             tokio::signal::unix::SignalKind::terminate(),
         )?);

@@ -1,7 +1,6 @@
-//! WebSocket frames (RFC 6455), for both roles and by hand: the gateway leaves
-//! them to a library, and what that library gets wrong would not be seen by
-//! itself. Reading is strict, so that a peer's mistake is a failing test;
-//! writing says whatever a [`Frame`] holds.
+//! WebSocket frames (RFC 6455) for both roles. Written by hand, because the gateway uses a library
+//! whose mistakes would otherwise go unnoticed. Reading is strict, so that a peer's mistake fails
+//! the test; writing accepts any [`Frame`].
 
 use std::io;
 
@@ -10,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use sha1::{Digest, Sha1};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// The subprotocol that MCP's WebSocket transport is known by.
+/// The subprotocol name of MCP over WebSocket.
 pub const SUBPROTOCOL: &str = "mcp";
 
 pub const CONTINUATION: u8 = 0x0;
@@ -20,21 +19,22 @@ pub const CLOSE: u8 = 0x8;
 pub const PING: u8 = 0x9;
 pub const PONG: u8 = 0xa;
 
-/// No message of a test is longer, and a wrong length must not take all memory.
+/// The maximum frame length, far above any test message, so that a wrong length does not exhaust
+/// memory.
 const LONGEST: u64 = 256 * 1024 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// Whether this is the last frame of its message.
+    /// True for the last frame of a message.
     pub fin: bool,
     pub opcode: u8,
-    /// Clients mask what they send, servers do not.
+    /// The mask, which client frames have and server frames do not.
     pub mask: Option<[u8; 4]>,
-    /// As it is meant, not as it is masked.
+    /// The payload before masking.
     pub payload: Vec<u8>,
 }
 
-/// What the frames say, put together.
+/// A message assembled from frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
     Text(String),
@@ -44,23 +44,23 @@ pub enum Message {
     Close { code: Option<u16>, reason: String },
 }
 
-/// Who sends what is read.
+/// The role of the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     Client,
     Server,
 }
 
-/// Makes messages of the frames of one peer.
+/// Assembles messages from the frames of one peer.
 #[derive(Debug)]
 pub struct Assembly {
     from: Role,
-    /// Opcode and payload of a message whose last frame is still to come.
+    /// The opcode and payload of an incomplete message.
     begun: Option<(u8, Vec<u8>)>,
 }
 
 impl Frame {
-    /// A whole message in one frame, or a control frame; not masked.
+    /// Creates an unmasked frame with a whole message or control payload.
     pub fn new(opcode: u8, payload: impl Into<Vec<u8>>) -> Frame {
         Frame {
             fin: true,
@@ -74,7 +74,7 @@ impl Frame {
         Frame::new(CLOSE, [&code.to_be_bytes(), reason.as_bytes()].concat())
     }
 
-    /// A message cut into frames of `size` bytes, wherever that falls; 0: one frame.
+    /// Splits a message into frames of `size` bytes at any position; 0 means one frame.
     pub fn fragments(opcode: u8, payload: &[u8], size: usize) -> Vec<Frame> {
         if size == 0 || payload.len() <= size {
             return vec![Frame::new(opcode, payload)];
@@ -96,7 +96,7 @@ impl Frame {
         }
     }
 
-    /// The frame on the wire, its length in the shortest form.
+    /// Encodes the frame, with its length in the shortest form.
     pub fn encode(&self) -> Vec<u8> {
         let length = self.payload.len();
         let mut bytes = Vec::with_capacity(length + 14);
@@ -122,7 +122,7 @@ impl Frame {
         bytes
     }
 
-    /// The next frame; `None` where the bytes end between two.
+    /// Reads the next frame; `None` if the input ends between two frames.
     pub async fn read(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<Frame>> {
         let mut start = [0; 2];
         if stream.read(&mut start[..1]).await? == 0 {
@@ -142,7 +142,7 @@ impl Frame {
             return Err(violation("a length is not in its shortest form"));
         }
         if length > LONGEST {
-            return Err(violation("a frame is longer than any test's"));
+            return Err(violation("a frame exceeds the maximum length"));
         }
         let mut mask = None;
         if second & 0x80 != 0 {
@@ -169,15 +169,17 @@ impl Assembly {
         Assembly { from, begun: None }
     }
 
-    /// The next message; `None` where the bytes end. What the RFC forbids is an
-    /// error of the kind [`io::ErrorKind::InvalidData`], and no other is.
+    /// Reads the next message; `None` at the end of the input. Violations of the RFC, and only
+    /// those, are errors of the kind [`io::ErrorKind::InvalidData`].
     pub async fn next(
         &mut self,
         stream: &mut (impl AsyncRead + Unpin),
     ) -> io::Result<Option<Message>> {
         while let Some(frame) = Frame::read(stream).await? {
             if frame.mask.is_some() != (self.from == Role::Client) {
-                return Err(violation("clients mask their frames and servers do not"));
+                return Err(violation(
+                    "clients must mask their frames and servers must not",
+                ));
             }
             if let Some(message) = self.add(frame)? {
                 return Ok(Some(message));
@@ -196,11 +198,11 @@ impl Assembly {
                 begun.extend_from_slice(&frame.payload);
                 (opcode, begun)
             }
-            (None, CONTINUATION) => return Err(violation("a continuation of nothing")),
+            (None, CONTINUATION) => return Err(violation("a continuation without a message")),
             (Some(_), TEXT | BINARY) => {
-                return Err(violation("a message inside another"));
+                return Err(violation("a new message inside another"));
             }
-            _ => return Err(violation("an opcode that there is not")),
+            _ => return Err(violation("an unknown opcode")),
         };
         if !frame.fin {
             self.begun = Some((opcode, payload));
@@ -213,7 +215,7 @@ impl Assembly {
     }
 }
 
-/// What a server shows for a client's `Sec-WebSocket-Key`.
+/// Returns the `Sec-WebSocket-Accept` value for a client's `Sec-WebSocket-Key`.
 pub fn accept_key(key: &str) -> String {
     let joined = format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
     STANDARD.encode(Sha1::digest(joined))
@@ -221,7 +223,7 @@ pub fn accept_key(key: &str) -> String {
 
 fn control(frame: Frame) -> io::Result<Message> {
     if !frame.fin || frame.payload.len() > 125 {
-        return Err(violation("a control frame is whole and short"));
+        return Err(violation("a control frame is fragmented or too long"));
     }
     match (frame.opcode, frame.payload.as_slice()) {
         (PING, _) => Ok(Message::Ping(frame.payload)),
@@ -232,17 +234,17 @@ fn control(frame: Frame) -> io::Result<Message> {
         }),
         (CLOSE, [high, low, reason @ ..]) => {
             let code = u16::from_be_bytes([*high, *low]);
-            // The others are reserved, some of them for what no frame has said.
+            // The other codes are reserved, some of them for conditions that no frame reports.
             if !matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999) {
-                return Err(violation("a close has a code that none may have"));
+                return Err(violation("a close frame has an invalid code"));
             }
             Ok(Message::Close {
                 code: Some(code),
                 reason: text(reason.to_vec())?,
             })
         }
-        (CLOSE, _) => Err(violation("a close has half a code")),
-        _ => Err(violation("an opcode that there is not")),
+        (CLOSE, _) => Err(violation("a close frame has half a code")),
+        _ => Err(violation("an unknown opcode")),
     }
 }
 

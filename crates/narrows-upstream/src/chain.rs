@@ -1,14 +1,14 @@
-//! The chain of gateways that started each other.
+//! Detection of gateways that start or call each other in a loop.
 //!
-//! A gateway whose configuration starts Narrows with that same configuration
-//! would start processes without end. So every child process gets the chain of
-//! the gateways above it in [`CHAIN`], and a gateway that finds itself in the
-//! chain starts no server. A wrapper may clear the environment, so a gateway
-//! without the variable looks for it in the processes above.
+//! If a configuration starts Narrows with that same configuration, processes would be started
+//! without end. To prevent this, every child process receives the chain of the gateways above it in
+//! [`CHAIN`], and a gateway that finds its own configuration in the chain starts no servers. A
+//! wrapper may clear the environment, so a gateway without the variable reads it from its ancestor
+//! processes.
 //!
-//! Over HTTP the marks of the chain travel in a header, by which a gateway
-//! recognises its own requests. Gateways that use each other by URL are
-//! recognised by the marks on what they pass on ([`via`]).
+//! Over HTTP, a header carries the marks of the chain, so that a gateway recognises its own
+//! requests. Gateways that use each other by URL are detected by the marks on the items and
+//! messages that they forward ([`via`]).
 
 #[cfg(test)]
 mod tests;
@@ -26,30 +26,30 @@ use crate::process::variable_above;
 /// The environment variable that carries the chain to child processes.
 pub const CHAIN: &str = "NARROWS_CHAIN";
 
-/// Returns the value of [`CHAIN`] that the nearest process above was started
-/// with, for a process that was started with a cleared environment.
+/// Returns the value of [`CHAIN`] from the nearest ancestor process that has it. Used when this
+/// process was started with a cleared environment.
 pub fn chain_above() -> Option<Box<str>> {
     variable_above(CHAIN)
 }
 
-/// Gateways that may start each other, or that a request or a list item may
-/// pass. Configurations that are generated anew for each gateway are never the
-/// same, and still come to an end.
+/// The maximum number of gateways that may start each other, or that a request or a list item may
+/// pass through. The limit also stops loops in which a new configuration is generated for each
+/// gateway, where comparing configurations does not help.
 const DEEPEST: usize = 8;
 
-/// The position of a gateway below others.
+/// The position of a gateway in the chain of gateways that started it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ancestry {
-    /// The outermost first.
+    /// The gateways above this one, outermost first.
     above: Vec<Ancestor>,
-    /// The digest of the configuration file's path; none for the built-in
-    /// default, which starts no process.
+    /// The digest of the configuration file's path. `None` for the built-in default, which starts
+    /// no processes.
     configuration: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Ancestor {
-    /// Unique to the running gateway.
+    /// Unique identifier of the running gateway.
     mark: String,
     configuration: Option<String>,
 }
@@ -64,19 +64,19 @@ pub enum Recursion {
 }
 
 impl Recursion {
-    /// `data.code` of the error that a gateway answers on stdio in this case.
+    /// The `data.code` of the error that a gateway returns on stdio in this case.
     pub const CODE: &str = "recursion";
-    /// The same over HTTP.
+    /// The `data.code` of the error that a gateway returns over HTTP in this case.
     pub const OWN_SERVER: &str = "own_server";
 }
 
 impl Ancestry {
-    /// Reads the value of [`CHAIN`]. `file` is the configuration file.
+    /// Parses the value of [`CHAIN`]. `file` is the path of the configuration file.
     pub fn new(chain: Option<&str>, file: Option<&Path>) -> Ancestry {
         let items = chain.unwrap_or_default().split(',');
         let items = items.filter(|item| !item.is_empty());
         Ancestry {
-            // One more than are allowed is enough to know that there are too many.
+            // One more than the limit is enough to detect that there are too many.
             above: items.take(DEEPEST + 1).map(Ancestor::parse).collect(),
             configuration: file.map(identity),
         }
@@ -90,7 +90,7 @@ impl Ancestry {
         (self.above.len() >= DEEPEST).then_some(Recursion::TooDeep)
     }
 
-    /// The value of [`CHAIN`] for the children of the gateway with this mark.
+    /// Returns the value of [`CHAIN`] for the child processes of the gateway with this mark.
     pub fn for_children(&self, mark: &str) -> String {
         let own = Ancestor {
             mark: mark.to_owned(),
@@ -101,18 +101,18 @@ impl Ancestry {
         all.join(",")
     }
 
-    /// The header of requests of the gateway with this mark.
+    /// Returns the header for requests that the gateway with this mark sends.
     pub fn header(&self, mark: &str) -> HeaderValue {
         let above = self.above.iter().map(|above| above.mark.as_str());
         let marks: Vec<&str> = above.chain([mark]).collect();
-        HeaderValue::from_str(&marks.join(",")).expect("marks hold letters and digits only")
+        HeaderValue::from_str(&marks.join(",")).expect("marks contain only letters and digits")
     }
 }
 
-/// Returns the header of a plain request that is passed on: the marks that it
-/// came with, followed by those of this gateway. `None` if it must not be passed
-/// on, because it has been here, has passed too many gateways, or its marks
-/// cannot be read.
+/// Returns the header for a plain JSON-RPC request that is forwarded: the marks that it arrived
+/// with, followed by those of this gateway. Returns `None` if the request must not be forwarded,
+/// because it has already passed through this gateway or through too many gateways, or because its
+/// marks cannot be read.
 pub fn passed_on(came_with: &HeaderValue, mark: &str, own: &HeaderValue) -> Option<HeaderValue> {
     let marks = came_with.to_str().ok()?;
     if via::leads_back(marks, mark) {
@@ -122,14 +122,15 @@ pub fn passed_on(came_with: &HeaderValue, mark: &str, own: &HeaderValue) -> Opti
     HeaderValue::from_str(&all).ok()
 }
 
-/// Returns true if a header lists this mark.
+/// Returns true if the header contains this mark.
 pub fn lists(header: &HeaderValue, mark: &str) -> bool {
     let mut marks = header.as_bytes().split(|byte| *byte == b',');
     marks.any(|item| item.trim_ascii() == mark.as_bytes())
 }
 
 impl Ancestor {
-    /// Anything can be in the environment, so only what fits a header is kept.
+    /// Parses one item of [`CHAIN`]. The environment can contain anything, so only characters that
+    /// are valid in a header are kept.
     fn parse(item: &str) -> Ancestor {
         let (mark, configuration) = match item.split_once('.') {
             Some((mark, configuration)) => (mark, Some(plain(configuration))),
@@ -155,27 +156,27 @@ impl fmt::Display for Recursion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Recursion::SameConfiguration => f.write_str(
-                "this entry starts Narrows with a configuration that is already running further \
-                 up, so the two would start each other without end. Remove the entry, or give \
-                 Narrows another --config there",
+                "this entry starts Narrows with a configuration that a gateway above already uses, \
+                 so they would start each other without end. Remove the entry, or give it another \
+                 --config",
             ),
             Recursion::TooDeep => write!(
                 f,
                 "this entry starts Narrows below {DEEPEST} other gateways, each started by the \
-                 one before. Remove the entry that starts the next one"
+                 previous one. Remove the entry"
             ),
         }
     }
 }
 
-/// Returns the characters that fit a mark.
+/// Removes all characters that are not allowed in a mark, and limits its length.
 fn plain(text: &str) -> String {
     let fits = text.chars().filter(char::is_ascii_alphanumeric);
     fits.take(64).collect()
 }
 
-/// A digest of the file's canonical path. A file that does not exist yet is
-/// identified by its absolute path.
+/// Returns a digest of the file's canonical path, or of its absolute path if the file does not
+/// exist yet.
 fn identity(file: &Path) -> String {
     let path = file.canonicalize();
     let path = path.or_else(|_| std::path::absolute(file));

@@ -1,6 +1,5 @@
-//! A duplex channel of raw messages: what stdio, WebSocket, HTTP+SSE and the
-//! built-in servers have in common. A transport makes one of these; everything
-//! above it is the same for all.
+//! A duplex channel of raw messages. Stdio, WebSocket, HTTP+SSE and the built-in servers each
+//! provide one, so that the code above is the same for all of them.
 
 use std::time::Duration;
 
@@ -16,22 +15,24 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::failure::{Failure, LinkError};
 
 pub struct Channel {
-    /// Messages to the server, unframed. The transport's own task writes them, several at once where it can.
+    /// Messages to the server, unframed. The transport's own task writes them, in batches if
+    /// possible.
     pub outgoing: mpsc::Sender<Bytes>,
-    /// Messages from the server. `Ended` is the last item; the stream stays pending or ends after it.
+    /// Messages from the server. `Ended` is the last item; after it, the stream stays
+    /// pending or ends.
     pub incoming: BoxStream<'static, Arrival>,
-    /// Ends the connection in good order and waits until nothing of it is
-    /// left. Dropping it instead ends it at once, without waiting.
+    /// Closes the connection gracefully and waits until its resources are released. Dropping the
+    /// closer instead closes the connection immediately, without waiting.
     pub closer: Closer,
 }
 
 pub enum Arrival {
-    /// One frame, not yet checked to be JSON.
+    /// One frame, which may not be valid JSON.
     Message(Bytes),
-    /// A message of more than so many bytes was passed over.
+    /// The transport skipped a message that was larger than this number of bytes.
     TooLarge(usize),
-    /// The request with this id was not accepted. Unless that is `certain`,
-    /// the server may be at work on it nevertheless.
+    /// The request with this id was not accepted. Unless `certain` is true, the server may still be
+    /// working on it.
     Unsent {
         id: u64,
         error: LinkError,
@@ -42,8 +43,8 @@ pub enum Arrival {
 
 pub(crate) type Closer = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// Ends the task that writes to the server: it is told by `closing`, and
-/// aborted where it has not ended `within` that time.
+/// Returns a closer for the task that writes to the server. The closer cancels `closing`, and
+/// aborts the task if it has not ended within the time `within`.
 pub(crate) fn ends_writer(
     writer: JoinHandle<()>,
     closing: CancellationToken,

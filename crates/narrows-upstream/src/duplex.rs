@@ -1,9 +1,8 @@
-//! A link over a duplex channel: requests and answers are matched by id,
-//! everything else finds its owner.
+//! A link over a duplex channel. Responses are matched to requests by id.
 //!
-//! Over such a channel nothing ties a notice or a question of the server to a
-//! call, except a progress token. [`incoming`] finds the calls that a message
-//! may belong to; [`recipient`](crate::recipient) decides.
+//! On such a channel, only a progress token ties a notification or a server request to a call.
+//! [`incoming`] finds the calls that a message may belong to, and [`recipient`](crate::recipient)
+//! decides who receives it.
 
 mod incoming;
 mod quoting;
@@ -36,64 +35,65 @@ use crate::health::Vitals;
 use crate::request::{Origin, Outgoing};
 use crate::violations::ViolationLog;
 
-/// The time that a server gets to report why it has closed its input.
+/// The time to wait for the reason after a server has closed its input.
 const END_REASON_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The time for which a server may still send messages about a call that was given up.
+/// The time during which a server may still send messages about an abandoned call.
 const LATE_MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Calls given up that are remembered at once.
+/// The maximum number of abandoned calls that a link remembers.
 const MAX_GIVEN_UP: usize = 1_024;
 
-/// Answers that may wait for a server that does not read; then it is given up.
+/// The maximum number of responses that wait for a server that does not read. If it is exceeded,
+/// the link is closed.
 const MAX_LATE_ANSWERS: usize = 256;
 
 pub(crate) struct Duplex {
-    /// Tells this link from all others.
+    /// Distinguishes this link from all others.
     serial: u64,
     server: Arc<str>,
     outgoing: mpsc::Sender<Bytes>,
     next_id: AtomicU64,
     pending: Mutex<HashMap<u64, Pending>>,
-    /// Calls that were given up and whose server may still be at work on them:
-    /// the session, and until when that is likely.
+    /// Abandoned calls that the server may still be working on: the session, and the time until
+    /// which messages about the call may arrive.
     given_up: Mutex<HashMap<u64, (u64, Instant)>>,
-    /// The receivers of the open questions of the server.
+    /// The recipients of the server's open requests.
     asked: Mutex<HashMap<Id, Asked>>,
-    /// Answers that wait for a server that does not read.
+    /// Limits the responses that wait for a server that does not read.
     late_answers: Arc<Semaphore>,
     ended: watch::Sender<Option<Arc<Failure>>>,
     violations: ViolationLog,
     quoting: Quoting,
-    /// The first message that could not be read before the server was greeted.
+    /// The first unreadable message that arrived before the link was initialised.
     garbage: Mutex<Option<String>>,
     greeted: AtomicBool,
     pub(crate) vitals: Vitals,
-    /// Held while it runs: whoever comes second waits until nothing is left.
+    /// The lock is held while the closer runs, so that a second caller waits until it has finished.
     closer: AsyncMutex<Option<Closer>>,
 }
 
-/// A request that waits for its answer.
+/// A request that is waiting for its response.
 struct Pending {
     done: oneshot::Sender<Result<Raw, LinkError>>,
     origin: Option<Origin>,
     /// The client's own progress token.
     token: Option<Raw>,
-    /// When it was sent, or when progress last came.
+    /// The time at which the request was sent, or the last progress notification arrived.
     alive: Instant,
 }
 
-/// The receiver of a question.
+/// The recipient of a server request.
 enum Asked {
     Call(EventSink),
     Handler(Arc<dyn NotificationHandler>),
 }
 
 impl Duplex {
-    /// Starts reading and says hello.
+    /// Starts the reader and initialises the connection.
     #[expect(
         clippy::too_many_arguments,
-        reason = "each of them is another thing, and it is called in one place"
+        reason = "the arguments are independent, and there is only one caller"
     )]
     pub(crate) async fn open(
         channel: Channel,
@@ -112,8 +112,8 @@ impl Duplex {
             serial,
             quoting,
         ));
-        // Until it is greeted nobody else holds the link: should we be dropped
-        // meanwhile, this ends it, and `listen` clears away what is left of it.
+        // Nothing else owns the link until it is initialised. If this future is dropped before, the
+        // guard ends the link, and `listen` releases its resources.
         let mut opening = Opening(Some(&link));
         tasks.spawn(link.clone().listen(channel.incoming, handler));
         let hello = link.greet(hello, startup_timeout).await;
@@ -186,7 +186,7 @@ impl Duplex {
             alive: sent,
         };
         self.pending.lock().insert(id, pending);
-        // From here on, leaving this future early must not leave the entry behind.
+        // From here on, the entry must be removed if this future is dropped early.
         let mut entry = Entry {
             link: self,
             id,
@@ -197,17 +197,17 @@ impl Duplex {
         if let Some(failure) = self.end_reason() {
             return Err(LinkError::unsent(failure));
         }
-        // A question for a sign of life is no work that would explain silence.
+        // A ping is not work that could explain why the server is silent.
         let _in_flight = (call.method != "ping").then(|| self.vitals.in_flight());
         let mut deadline = sent + call.timeout;
         match timeout_at(deadline, self.outgoing.send(message)).await {
             Ok(Ok(())) => entry.sent = true,
-            // The reader knows why the channel ended; it is about to say so.
+            // The reader knows why the channel was closed, and is about to report it.
             Ok(Err(_)) => {
                 let ended = timeout_at(deadline, self.ended()).await;
                 return Err(ended.map_or(LinkError::Timeout(call.timeout), LinkError::unsent));
             }
-            // It does not even read.
+            // The server does not even read its input.
             Err(_) => {
                 self.doubt(call.method, sent);
                 return Err(LinkError::Timeout(call.timeout));
@@ -223,7 +223,7 @@ impl Duplex {
                     };
                 }
                 Err(_) => {
-                    // Progress starts the time anew.
+                    // Progress restarts the timeout.
                     let alive = self.alive(id);
                     if alive.is_none_or(|alive| alive + call.timeout <= Instant::now()) {
                         if let Some(cancel) = &reason {
@@ -238,7 +238,7 @@ impl Duplex {
         }
     }
 
-    /// Sends a notification. Never waits: where the server does not read, it is lost.
+    /// Sends a notification without waiting. If the server does not read, the notification is lost.
     pub(crate) fn notify(&self, method: &str, params: Option<Raw>) {
         if self
             .outgoing
@@ -249,29 +249,29 @@ impl Duplex {
         }
     }
 
-    /// Ends the connection in good order; returns when nothing of it is left.
+    /// Closes the connection gracefully and returns when all its resources are released.
     pub(crate) async fn close(&self) {
         self.abandon();
         self.clear_away().await;
     }
 
-    /// Ends the connection without waiting: what is left of it is cleared away
-    /// in the background.
+    /// Closes the connection without waiting. The reader task releases its resources in the
+    /// background.
     pub(crate) fn abandon(&self) {
         self.end(Failure::new(FailureKind::Closed, "closed by the gateway"));
     }
 
-    /// Returns why the link has ended, if it has.
+    /// Returns the reason why the link has ended, or `None` if it is open.
     pub(crate) fn end_reason(&self) -> Option<Arc<Failure>> {
         self.ended.borrow().clone()
     }
 
-    /// Ready once the link has ended, with the reason.
+    /// Waits until the link has ended, and returns the reason.
     pub(crate) async fn ended(&self) -> Arc<Failure> {
         let mut ended = self.ended.subscribe();
         match ended.wait_for(Option::is_some).await {
             Ok(failure) => failure.clone().expect("waited for it"),
-            Err(_) => unreachable!("we hold the sender"),
+            Err(_) => unreachable!("`self` holds the sender"),
         }
     }
 
@@ -281,8 +281,8 @@ impl Duplex {
         handler: Arc<dyn NotificationHandler>,
     ) {
         let mut ended = self.ended.subscribe();
-        // A server that reads no more answers no more, even if it still talks.
-        // What it says of its end, if it does, tells more.
+        // A server that has stopped reading cannot respond any more, even if it still sends
+        // messages. It gets a moment to report why it is ending, because that reason says more.
         let mut stopped_reading = pin!(async {
             self.outgoing.closed().await;
             tokio::time::sleep(END_REASON_TIMEOUT).await;
@@ -301,13 +301,13 @@ impl Duplex {
                 Some(Arrival::Message(frame)) => {
                     let filled = self.handle(frame, &handler).await;
                     match filled.filter(EventSink::is_full) {
-                        // The server waits for the one client that it has here.
+                        // The link serves only this client, so reading may wait for it.
                         Some(sink) if is_own => tokio::select! {
                             biased;
                             _ = ended.wait_for(Option::is_some) => break,
                             () = sink.room() => {}
                         },
-                        // Others use the link, too: the excess is dropped.
+                        // Other clients use the link too, so excess events are dropped.
                         Some(sink) => sink.yield_for_room().await,
                         None => {}
                     }
@@ -323,11 +323,11 @@ impl Duplex {
                 None => break self.end(Failure::new(FailureKind::Connect, "the connection ended")),
             }
         }
-        // A server that died by itself still has a tree to be cleared away.
+        // A server that exits unexpectedly can leave child processes behind.
         self.clear_away().await;
     }
 
-    /// Waits until nothing is left of a link that has ended.
+    /// Waits until the resources of a link that has ended are released.
     pub(crate) async fn clear_away(&self) {
         let mut closer = self.closer.lock().await;
         if let Some(closer) = closer.take() {
@@ -335,7 +335,7 @@ impl Duplex {
         }
     }
 
-    /// Ends the link, unless it has ended before.
+    /// Ends the link, unless it has already ended.
     pub(crate) fn end(&self, failure: Failure) {
         let failure = Arc::new(failure);
         let first = self.ended.send_if_modified(|ended| {
@@ -344,7 +344,7 @@ impl Duplex {
             first
         });
         if first {
-            // Before the calls end: their sinks end with them.
+            // Done before the calls end, because their event sinks end with them.
             let asked = std::mem::take(&mut *self.asked.lock());
             for (id, asked) in asked {
                 self.withdraw(id, &asked);
@@ -367,10 +367,11 @@ impl Duplex {
         }
     }
 
-    /// A message too large to be read may be an answer, and whose it is would
-    /// stand in it. Where only one request waits, it need not wait for longer.
+    /// Handles a message that was skipped because of its size. It may be a response, but its id is
+    /// unknown. If exactly one request is pending, that request fails, so that its caller does not
+    /// wait in vain.
     fn pass_over(&self, max: usize) {
-        let what = format_args!("a message of more than {max} bytes, which was passed over");
+        let what = format_args!("a message of more than {max} bytes, which was skipped");
         self.violations.report(&self.server, &what);
         let mut pending = self.pending.lock();
         if pending.len() == 1
@@ -380,7 +381,7 @@ impl Duplex {
         }
     }
 
-    /// Fails a request that the server may be at work on.
+    /// Fails a request that the server may already be working on, and cancels it at the server.
     fn give_up(&self, id: u64, error: LinkError) {
         let entry = self.pending.lock().remove(&id);
         if let Some(entry) = entry {
@@ -389,8 +390,8 @@ impl Duplex {
         }
     }
 
-    /// Tells the server that nobody waits any more, and remembers that it may
-    /// still speak of it.
+    /// Sends `notifications/cancelled`, and remembers the call because the server may still send
+    /// messages about it.
     fn take_back(&self, id: u64, origin: Option<&Origin>, reason: &str) {
         if let Some(origin) = origin {
             let mut given_up = self.given_up.lock();
@@ -411,7 +412,7 @@ impl Duplex {
         }
     }
 
-    /// A request was not answered in its time.
+    /// Records that a request was not answered in time.
     fn doubt(&self, method: &str, sent: Instant) {
         if method != "ping" {
             self.vitals.unanswered(sent);
@@ -432,7 +433,7 @@ impl AnswerTo for Duplex {
             Err(error) => encode_error(Some(id), &error),
         };
         if let Err(mpsc::error::TrySendError::Full(message)) = self.outgoing.try_send(message) {
-            // An answer must not get lost as long as the server reads at all.
+            // A response must not be lost as long as the server reads at all.
             let runtime = tokio::runtime::Handle::try_current();
             match (self.late_answers.clone().try_acquire_owned(), runtime) {
                 (Ok(permit), Ok(runtime)) => {
@@ -443,7 +444,7 @@ impl AnswerTo for Duplex {
                     });
                 }
                 _ => {
-                    let detail = "it asks and does not read the answers";
+                    let detail = "it sends requests but does not read the responses";
                     self.end(Failure::new(FailureKind::Protocol, detail));
                 }
             }
@@ -455,7 +456,7 @@ impl AnswerTo for Duplex {
     }
 }
 
-/// A link that is being opened, as long as it is.
+/// Closes the link when it is dropped before the link is initialised.
 struct Opening<'a>(Option<&'a Duplex>);
 
 impl Drop for Opening<'_> {
@@ -466,8 +467,8 @@ impl Drop for Opening<'_> {
     }
 }
 
-/// Keeps the table of pending requests clean: whoever leaves before the answer
-/// takes the entry along and tells the server.
+/// The entry of a request in the table of pending requests. If it is dropped before the response
+/// arrives, it removes the entry and cancels the request at the server.
 struct Entry<'a> {
     link: &'a Duplex,
     id: u64,

@@ -1,36 +1,37 @@
-//! The reasons why a request has no result.
+//! The reasons why a request to a server has no result.
 
 use std::time::Duration;
 
 use narrows_wire::Raw;
 
-/// A variant exists because a caller answers it differently.
+/// The reason why a request has no result. Each variant leads to a different response to the
+/// client.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
     /// The server's own error object, unchanged.
     #[error("the upstream answered with an error")]
     Answered(Raw),
-    /// `reason` may be shown to a client: it holds no secret.
+    /// The server is not available. `reason` may be shown to clients and contains no secrets.
     #[error("Server '{server}' is not available: {reason}{}", retry_notice(*next_try))]
     Down {
         server: String,
         reason: String,
-        /// The time until the next attempt to connect, where it is known.
+        /// The time until the next connection attempt, if known.
         next_try: Option<Duration>,
     },
     #[error("Server '{server}' did not answer within {} s", after.as_secs_f64())]
     Timeout { server: String, after: Duration },
-    #[error("Server '{server}' sent an answer that cannot be used: {reason}")]
+    #[error("Server '{server}' sent an invalid answer: {reason}")]
     Invalid { server: String, reason: String },
     #[error("Server '{server}' sent an answer larger than {max} bytes")]
     TooLarge { server: String, max: usize },
     #[error(
-        "Server '{server}' has no free link for this session: {max} other sessions have one (max_links)"
+        "Server '{server}' has no free link for this session: {max} are in use by other sessions (max_links)"
     )]
     TooManyLinks { server: String, max: usize },
 }
 
-/// The party that has to act for the same request to succeed.
+/// The party that must act before the same request can succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     Client,
@@ -46,7 +47,7 @@ impl Error {
         }
     }
 
-    /// Returns true if the same request may succeed later without a change.
+    /// Returns true if the same request may succeed later without changes.
     pub fn retry(&self) -> bool {
         matches!(
             self,
@@ -54,7 +55,8 @@ impl Error {
         )
     }
 
-    /// The id of the server. The error object of a server does not carry it.
+    /// Returns the id of the server. `None` for an error object of the server itself, which does
+    /// not contain the id.
     pub fn server(&self) -> Option<&str> {
         match self {
             Error::Answered(_) => None,
@@ -66,7 +68,7 @@ impl Error {
         }
     }
 
-    /// The stable code for programs, `data.code` on the wire.
+    /// Returns the stable error code for programs, sent as `data.code`.
     pub fn as_str(&self) -> &'static str {
         match self {
             Error::Answered(_) => "upstream_error",
@@ -81,7 +83,7 @@ impl Error {
 
 fn retry_notice(next_try: Option<Duration>) -> String {
     match next_try {
-        Some(pause) => format!("; it is tried again in {:.1} s", pause.as_secs_f64()),
+        Some(pause) => format!("; next attempt in {:.1} s", pause.as_secs_f64()),
         None => String::new(),
     }
 }

@@ -1,8 +1,8 @@
-//! One exchange, the only form that requests have inside the gateway.
+//! The life of one request inside the gateway.
 //!
-//! While the answer to a request is on its way, [`Event`]s come back (notices,
-//! and requests of the server to the client); one result or error ends it.
-//! Each era of the protocol has its adapter on either side of this form.
+//! While the response to a request is pending, [`Event`]s travel to the client: notifications and
+//! requests from the server. The exchange ends with one result or one error. Each era of the
+//! protocol has an adapter that translates to and from this form.
 
 mod queue;
 
@@ -20,12 +20,12 @@ use serde_json::json;
 pub use self::queue::{EventSink, EventStream};
 use crate::memory::SMALL;
 
-/// Something that happens on the way to an answer, or on a session without any call.
+/// An event that occurs while a call is pending, or on a session outside any call.
 #[derive(Debug)]
 pub enum Event {
     Notice(Notice),
     Ask(Ask),
-    /// A question that was put to the client is not asked any more.
+    /// The server has cancelled a request that it sent to the client.
     Withdraw(AskKey),
 }
 
@@ -34,12 +34,12 @@ pub enum Event {
 pub struct Notice {
     pub method: Box<str>,
     pub params: Option<Raw>,
-    /// The slug of the upstream that it came from; none for the gateway's own.
+    /// The slug of the upstream that sent it. `None` for the gateway's own notifications.
     pub server: Option<Arc<str>>,
 }
 
 impl Notice {
-    /// A notice of the gateway's own.
+    /// Creates a notification that the gateway itself sends.
     pub fn new(method: impl Into<Box<str>>, params: Option<Raw>) -> Self {
         Notice {
             method: method.into(),
@@ -59,7 +59,7 @@ impl Notice {
         }
     }
 
-    /// Tells the client how many notifications it does not get.
+    /// Returns a log message that reports how many notifications the client did not receive.
     pub fn dropped(count: u64, server: Option<&str>) -> Self {
         let of = server.map_or_else(String::new, |server| format!(" from server '{server}'"));
         let (noun, verb) = match count {
@@ -73,7 +73,8 @@ impl Notice {
         Notice::missing(message, count, server)
     }
 
-    /// Tells a client that resumes a stream how many of its messages are gone.
+    /// Returns a log message for a client that resumes a stream, reporting how many of its messages
+    /// are no longer available.
     pub fn not_kept(count: u64) -> Self {
         let noun = if count == 1 { "message" } else { "messages" };
         let message = format!("{count} {noun} of this stream can no longer be resumed");
@@ -93,18 +94,18 @@ impl Notice {
         encode_notification(&self.method, self.params.as_ref())
     }
 
-    /// Returns true if its bytes are charged while it waits for the client.
+    /// Returns true if its bytes are charged to the client while it is queued.
     fn is_large(&self) -> bool {
         self.params.as_ref().map_or(0, Raw::len) >= SMALL
     }
 }
 
-/// The cancellation of a request by its client: a flag that the call waits for,
-/// with the client's reason for the upstream.
+/// The cancellation of a call: a flag that the call waits for, and the reason that is sent to the
+/// upstream.
 #[derive(Debug, Default)]
 pub struct Cancel {
     is_raised: AtomicBool,
-    /// The call, which is the only one that waits.
+    /// The waker of the call, which is the only task that waits.
     call: AtomicWaker,
     interrupted: AtomicBool,
     reason: OnceLock<Box<str>>,
@@ -119,7 +120,7 @@ impl Cancel {
         self.call.wake();
     }
 
-    /// Ends the call although its client waits for it.
+    /// Ends the call although its client is still waiting for the result.
     pub fn interrupt(&self, reason: &str) {
         self.interrupted.store(true, Ordering::Release);
         self.raise(Some(reason));
@@ -129,14 +130,15 @@ impl Cancel {
         self.interrupted.load(Ordering::Acquire)
     }
 
-    /// The first reason stays.
+    /// Sets the reason, unless one has already been set.
     pub fn give_reason(&self, reason: &str) {
         let _ = self.reason.set(reason.into());
     }
 
     pub async fn raised(&self) {
         poll_fn(|cx| {
-            // Registered before the look, so that it cannot be missed.
+            // The waker is registered before the flag is checked, so that the cancellation is not
+            // missed.
             self.call.register(cx.waker());
             match self.is_raised.load(Ordering::Acquire) {
                 true => Poll::Ready(()),
@@ -153,10 +155,10 @@ impl Cancel {
     }
 }
 
-/// A question of an upstream to the client. Dropping it unanswered refuses it.
+/// A request from an upstream to the client. Dropping it without a response rejects it.
 #[derive(Debug)]
 pub struct Ask {
-    /// The upstream's published id (slug), first part of the id on the wire.
+    /// The slug of the upstream, which is the first part of the request id sent to the client.
     pub server: Arc<str>,
     pub method: Box<str>,
     pub params: Option<Raw>,
@@ -165,7 +167,7 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// A request of the server behind the link with the serial number `serial`.
+    /// Wraps a request from the server behind the link with the serial number `serial`.
     pub(crate) fn from_server(
         server: &Arc<str>,
         serial: u64,
@@ -184,27 +186,27 @@ impl Ask {
         }
     }
 
-    /// As it goes to a legacy client.
+    /// Encodes the request for a legacy client.
     pub fn encode(&self, id: &Id) -> Bytes {
         encode_request(id, &self.method, self.params.as_ref())
     }
 }
 
-/// Names a question among all questions of all links.
+/// Identifies a server request across all links.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AskKey {
     pub link: u64,
     pub id: Id,
 }
 
-/// The way back to the upstream that asked.
+/// Sends the response back to the upstream that sent the request.
 pub struct AskReply(Option<Arc<dyn AnswerTo>>, Id);
 
-/// A link, as seen by who answers its questions.
+/// The interface of a link for responding to server requests.
 pub trait AnswerTo: Send + Sync {
-    /// Sends the answer, result or error object, under the upstream's own id. Never waits.
+    /// Sends the result or the error object under the upstream's own request id, without waiting.
     fn answer(&self, id: &Id, body: Result<Raw, Raw>);
-    /// Sends a notification about it (progress). Never waits.
+    /// Sends a notification about the request, such as progress, without waiting.
     fn notify(&self, method: &str, params: Option<Raw>);
 }
 
@@ -225,14 +227,15 @@ impl AskReply {
         }
     }
 
-    /// Forgets the question without an answer: its asker has withdrawn it.
+    /// Discards the request without a response, because the server has cancelled it.
     pub fn forget(mut self) {
         self.0 = None;
     }
 }
 
 impl Drop for AskReply {
-    // An upstream must not wait for an answer that cannot come any more.
+    // Rejects the request, because an upstream must not wait for a response that can no longer
+    // arrive.
     fn drop(&mut self) {
         if let Some(link) = self.0.take() {
             link.answer(&self.1, Err(Refusal::NoAnswer.error()));
@@ -246,15 +249,15 @@ impl std::fmt::Debug for AskReply {
     }
 }
 
-/// The reason why an upstream's question is refused. These are the only errors
-/// that the gateway itself sends upstream.
+/// The reason why a server request is rejected. These are the only errors that the gateway itself
+/// sends upstream.
 #[derive(Debug, Clone, Copy)]
 pub enum Refusal {
-    /// No client behind this link can be asked this.
+    /// No client behind this link supports this request.
     NotSupported,
-    /// More than one client might be meant.
+    /// The request could be meant for more than one client.
     NoOwner,
-    /// The client went away, or its queue is full.
+    /// The client has disconnected, or its queue is full.
     NoAnswer,
 }
 
@@ -267,9 +270,7 @@ impl Refusal {
             Refusal::NoOwner => {
                 r#"{"code":-32603,"message":"The gateway cannot tell which client this request is meant for"}"#
             }
-            Refusal::NoAnswer => {
-                r#"{"code":-32603,"message":"The client went away without an answer"}"#
-            }
+            Refusal::NoAnswer => r#"{"code":-32603,"message":"The client did not respond"}"#,
         })
     }
 }

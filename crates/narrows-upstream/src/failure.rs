@@ -1,5 +1,4 @@
-//! The reasons why a request over a link has no result, and why a link could not
-//! be opened or has ended.
+//! The reasons why a request over a link failed, and why a link could not be opened or has ended.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,20 +9,20 @@ use crate::chain::Recursion;
 use crate::exchange::Refusal;
 use crate::settings::Transport;
 
-/// Revisions that are read of one error.
+/// The maximum number of revisions read from one error.
 const MOST_REVISIONS: usize = 16;
 
-/// The reason why a request over a link has no result.
+/// The reason why a request over a link failed.
 #[derive(Debug, Clone)]
 pub enum LinkError {
     /// The upstream's own error object.
     Answered(Raw),
     Timeout(Duration),
-    /// The link is gone, or was never there.
+    /// The link has ended, or was never open.
     Closed {
         failure: Arc<Failure>,
-        /// True if the server may have got the request. False only where that
-        /// is certain: it was never handed to what writes to the server.
+        /// True if the server may have received the request. False only if it was certainly never
+        /// passed to the task that writes to the server.
         sent: bool,
     },
     Invalid(String),
@@ -31,19 +30,19 @@ pub enum LinkError {
 }
 
 impl LinkError {
-    /// The link is gone, and the request never left.
+    /// Returns the error for a request that was never sent because the link has ended.
     pub fn unsent(failure: Arc<Failure>) -> LinkError {
         let sent = false;
         LinkError::Closed { failure, sent }
     }
 
-    /// The link is gone, and perhaps the request has come through.
+    /// Returns the error for a request that the server may have received before the link ended.
     pub fn lost(failure: Arc<Failure>) -> LinkError {
         let sent = true;
         LinkError::Closed { failure, sent }
     }
 
-    /// For a request without which the link is of no use.
+    /// Converts the error of a request that the link cannot work without.
     pub fn into_failure(self, method: &str) -> Failure {
         match self {
             LinkError::Closed { failure, .. } => (*failure).clone(),
@@ -55,9 +54,10 @@ impl LinkError {
                 if let Some(supported) = supported_revisions(&error) {
                     return unsupported(&supported);
                 }
-                // Our refusal of what it asked for, which was our own request.
+                // The server has echoed `initialize`, and this is the gateway's own rejection of
+                // it.
                 if error.as_str() == Refusal::NotSupported.error().as_str() {
-                    let detail = "it sends back what it receives, so it is no MCP server";
+                    let detail = "it sends back what it receives, so it is not an MCP server";
                     return Failure::new(FailureKind::Protocol, detail);
                 }
                 let is_recursion = is_recursion(&error);
@@ -77,7 +77,7 @@ impl LinkError {
             }
             LinkError::Invalid(reason) => Failure::new(
                 FailureKind::Protocol,
-                format!("its answer to {method}: {reason}"),
+                format!("invalid answer to {method}: {reason}"),
             ),
             LinkError::TooLarge(max) => Failure::new(
                 FailureKind::Protocol,
@@ -87,9 +87,9 @@ impl LinkError {
     }
 }
 
-/// The revisions that a server names in its error, if it refuses ours. A
-/// server of the modern era lists them in `data.supported`; others name them
-/// in the message.
+/// Returns the revisions that a server names when it rejects the gateway's revision. Servers of the
+/// modern era list them in `data.supported`, others name them in the message. Returns `None` for
+/// other errors.
 pub(crate) fn supported_revisions(error: &Raw) -> Option<Vec<String>> {
     let is_date = |text: &str| {
         let fits = |(at, byte): (usize, u8)| match at {
@@ -115,7 +115,7 @@ pub(crate) fn supported_revisions(error: &Raw) -> Option<Vec<String>> {
     {
         return None;
     }
-    // The one that it was asked for may be among them.
+    // The message may also name the requested revision, which is excluded.
     let words = message.split(|c: char| !c.is_ascii_digit() && c != '-');
     let dates = words.filter(|word| is_date(word) && *word != Revision::LATEST_LEGACY.as_str());
     Some(dates.take(MOST_REVISIONS).map(str::to_owned).collect())
@@ -127,13 +127,13 @@ fn unsupported(supported: &[String]) -> Failure {
         all => format!("it speaks MCP {} only", all.join(", ")),
     };
     let detail = format!(
-        "it refuses our protocol version: {theirs}; we speak 2024-11-05 to {}",
+        "it rejects the protocol version: {theirs}; the gateway speaks 2024-11-05 to {}",
         Revision::LATEST_LEGACY
     );
     Failure::new(FailureKind::UnsupportedRevision, detail)
 }
 
-/// Returns true if a gateway refused to serve its own descendant.
+/// Returns true if the server is a gateway that has detected a loop.
 fn is_recursion(error: &Raw) -> bool {
     let code = error.member("data").and_then(|data| data.member("code"));
     let code = code.as_ref().and_then(Raw::as_text);
@@ -143,24 +143,23 @@ fn is_recursion(error: &Raw) -> bool {
     )
 }
 
-/// The reason why a link could not be opened, or has ended.
+/// The reason why a link could not be opened or has ended.
 #[derive(Debug, Clone)]
 pub struct Failure {
     pub kind: FailureKind,
-    /// One line for people; holds no secret.
+    /// One line for people, without secrets.
     pub detail: String,
     /// The last lines that the server wrote to stderr.
     pub stderr: Vec<String>,
-    /// The transport that the server was found to speak instead.
+    /// The transport that the server turned out to speak instead.
     pub speaks: Option<Transport>,
 }
 
-/// The transport of a connection.
+/// The transport of a connection, and how it was determined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     pub transport: Transport,
-    /// One line for people about how the transport was found, where it was not
-    /// configured.
+    /// One line for people that says how the transport was detected. `None` if it was configured.
     pub how: Option<String>,
 }
 
@@ -173,29 +172,29 @@ impl Found {
     }
 }
 
-/// The kind of a failure. Hints are given by kind.
+/// The kind of a failure, which determines the hint shown to the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureKind {
-    /// The command is not there.
+    /// The command was not found.
     NotFound,
-    /// The process could not be started, or ended.
+    /// The process could not be started, or has exited.
     Process,
-    /// No connection, or it broke.
+    /// The connection could not be opened, or was lost.
     Connect,
-    /// 401 or 403: the server wants credentials.
+    /// HTTP 401 or 403: the server requires credentials.
     SignIn,
-    /// It answers, but not as this transport would.
+    /// The server responds, but not as this transport requires.
     WrongTransport,
     TimedOut,
-    /// It speaks, but not as MCP says.
+    /// The server's messages violate the MCP specification.
     Protocol,
-    /// The server answered `initialize` or a list with an error.
+    /// The server responded to `initialize` or a list request with an error.
     Refused,
-    /// It speaks no revision of MCP that we speak.
+    /// The server supports no revision of MCP that the gateway supports.
     UnsupportedRevision,
-    /// The entry leads back to a gateway that is already running above.
+    /// The server is this gateway, or a gateway above it.
     Recursion,
-    /// Ended by us.
+    /// The gateway closed the link.
     Closed,
 }
 
@@ -219,8 +218,8 @@ impl Failure {
         }
     }
 
-    /// A server that turned out to be a gateway above this one. `shown` is its
-    /// address.
+    /// Returns the failure for a server that turned out to be this gateway or one above it. `shown`
+    /// is its address.
     pub fn recursion(shown: &str) -> Failure {
         let detail =
             format!("{shown} leads back to this gateway, or to one above it. Remove the entry");

@@ -1,11 +1,10 @@
-//! The guard: a small process of the same binary that ends our children's
-//! process trees if we die without having done so ourselves.
+//! The guard: a small process of the same binary that ends the process trees of the servers if the
+//! gateway dies without doing so.
 //!
-//! Nothing runs in a process that was killed, and the kernel's parent-death
-//! signal reaches neither grandchildren nor survives the spawning thread. So
-//! the guard holds the reading end of a pipe whose other end only the gateway
-//! has: however the gateway ends, the pipe ends with it. `Guard` is the
-//! gateway's side, [`run`] is all that the other process does.
+//! A killed process cannot clean up, and the kernel's parent-death signal neither reaches
+//! grandchildren nor survives the thread that spawned the child. Therefore the guard holds the
+//! reading end of a pipe whose writing end only the gateway has. When the gateway ends for any
+//! reason, the pipe is closed. `Guard` is the gateway's side, [`run`] is the guard process itself.
 
 #[cfg(test)]
 mod tests;
@@ -24,16 +23,15 @@ use rustix::process::Signal;
 
 use crate::process::{self, Tree};
 
-/// The time that trees get to end by SIGTERM once the gateway is gone.
+/// The time that process trees have to exit after SIGTERM once the gateway has ended.
 const GRACE: Duration = Duration::from_secs(2);
-/// Between two starts of a guard that ends at once.
+/// The pause between two starts of a guard that exits immediately.
 const RESTART_PAUSE: Duration = Duration::from_secs(1);
-/// The time for which SIGKILL is repeated while new processes appear.
+/// The time during which SIGKILL is repeated while new processes appear.
 const KILL_LIMIT: Duration = Duration::from_secs(1);
 
-/// A running guard, as the gateway holds it. Cheap to clone; when the last
-/// clone is dropped the guard sees the end of its pipe and exits. A guard that
-/// is killed is replaced by another.
+/// A handle to a running guard, cheap to clone. When the last clone is dropped, the guard reads the
+/// end of its pipe and exits. A guard that is killed is replaced.
 #[derive(Clone)]
 pub struct Guard(Arc<Held>);
 
@@ -44,18 +42,18 @@ struct Held {
     state: Mutex<Watching>,
 }
 
-/// The guard process and what it must know.
+/// The guard process and the state that it must know.
 struct Watching {
-    /// None while there is no such process.
+    /// The pipe to the guard process. `None` while there is no such process.
     pipe: Option<ChildStdin>,
-    /// True if it missed something.
+    /// True if the guard has missed a message because its pipe was full.
     behind: bool,
     #[cfg(test)]
     pid: u32,
     groups: BTreeSet<u32>,
 }
 
-/// A guard that starts with the first child process that needs one.
+/// A guard that is started together with the first child process.
 #[derive(Default)]
 pub struct LazyGuard {
     command: Option<Vec<OsString>>,
@@ -64,7 +62,7 @@ pub struct LazyGuard {
 }
 
 impl LazyGuard {
-    /// The commands lead to [`run`] and to [`subreaper::run`](crate::subreaper::run).
+    /// Takes the commands that start [`run`] and [`subreaper::run`](crate::subreaper::run).
     pub fn new(command: Option<Vec<OsString>>, subreaper: Option<Vec<OsString>>) -> LazyGuard {
         LazyGuard {
             command,
@@ -73,7 +71,8 @@ impl LazyGuard {
         }
     }
 
-    /// `None` where there is none, or where it cannot be started.
+    /// Returns the guard, which is started on the first call. `None` if no command is configured or
+    /// the guard cannot be started.
     pub fn get(&self) -> Option<&Guard> {
         let start = || {
             if self.subreaper.is_some() {
@@ -81,20 +80,20 @@ impl LazyGuard {
             }
             let started = Guard::start(self.command.as_deref()?);
             started
-                .inspect_err(|error| tracing::warn!("no guard process: {error}"))
+                .inspect_err(|error| tracing::warn!("could not start the guard process: {error}"))
                 .ok()
         };
         self.started.get_or_init(start).as_ref()
     }
 
-    /// The command that starts servers.
+    /// Returns the command of the subreaper that starts servers.
     pub fn subreaper(&self) -> Option<&[OsString]> {
         self.subreaper.as_deref()
     }
 }
 
 impl Guard {
-    /// Starts the guard by `command`, program and arguments, which must lead to [`run`].
+    /// Starts the guard with `command` (program and arguments), which must call [`run`].
     pub fn start(command: &[OsString]) -> io::Result<Guard> {
         let guard = Guard(Arc::new(Held {
             command: command.to_vec(),
@@ -113,8 +112,9 @@ impl Guard {
         Ok(guard)
     }
 
-    /// A mark for a new tree. The guard knows what all marks it gives begin
-    /// with, so it finds a child even if we die between starting and watching it.
+    /// Returns a mark for a new process tree. All marks of one guard have a common prefix, so the
+    /// guard finds a child even if the gateway dies after starting it and before calling
+    /// [`Guard::watch`].
     pub fn mark(&self) -> String {
         format!(
             "{}.{}",
@@ -123,14 +123,15 @@ impl Guard {
         )
     }
 
-    /// To be called as soon as a group leader has been started.
+    /// Starts watching a process group. Must be called as soon as the group leader has been
+    /// started.
     pub fn watch(&self, group: u32) {
         let mut state = self.0.state.lock();
         state.groups.insert(group);
         state.tell(&format!("+{group}\n"));
     }
 
-    /// To be called when the group's tree is gone.
+    /// Stops watching a process group. Called when its process tree has ended.
     pub fn release(&self, group: u32) {
         let mut state = self.0.state.lock();
         state.groups.remove(&group);
@@ -139,7 +140,7 @@ impl Guard {
 }
 
 impl Held {
-    /// Starts the process and says all that it must know.
+    /// Starts the guard process and sends it the current state.
     fn begin(&self) -> io::Result<Child> {
         let Some((program, arguments)) = self.command.split_first() else {
             return Err(io::Error::new(
@@ -151,19 +152,19 @@ impl Held {
         let command = std::os::unix::process::CommandExt::process_group(
             command
                 .args(arguments)
-                // It needs no variable of ours, and it must not carry the mark
-                // of a gateway above us: that one would end it before its work.
+                // The guard needs no environment variables, and it must not carry the mark of a
+                // gateway above this one, which would kill it before it can do its work.
                 .env_clear()
                 .stdin(Stdio::piped())
                 .stdout(Stdio::null())
                 .stderr(Stdio::null()),
-            // A Ctrl-C at the terminal is not for the guard.
+            // In a process group of its own, the guard does not receive Ctrl-C from the terminal.
             0,
         );
         let mut child = process::start(|| command.spawn(), |child| Some(child.id()))?;
         let pipe = child.stdin.take();
         if let Some(pipe) = &pipe
-            // A guard that was stopped must not stop us, so a full pipe is an error instead of a wait.
+            // A stopped guard must not block the gateway, so a full pipe is an error.
             && let Err(error) = rustix::io::ioctl_fionbio(pipe, true)
         {
             let _ = child.kill();
@@ -186,10 +187,10 @@ impl Held {
 }
 
 impl Watching {
-    /// Short enough that a pipe takes it whole or not at all. The pipe to a
-    /// guard that is gone is closed, and the next guard learns all from
-    /// `groups`. One that was stopped keeps its pipe: it would take its end for
-    /// that of the gateway.
+    /// Sends lines to the guard. They are short enough that a pipe takes them whole or not at all.
+    /// If the guard has exited, the pipe is closed, and the next guard receives all of `groups`. If
+    /// the guard is only stopped, the pipe stays open, because the guard would take its end for the
+    /// end of the gateway.
     fn tell(&mut self, lines: &str) {
         let Some(pipe) = &mut self.pipe else { return };
         match pipe.write_all(lines.as_bytes()) {
@@ -203,8 +204,8 @@ impl Watching {
     }
 }
 
-/// Waits for the guard process in a thread of its own, and starts another for
-/// as long as the gateway needs one.
+/// Waits for the guard process in a separate thread, and starts another guard as long as the
+/// gateway needs one.
 fn keep(held: Weak<Held>, mut child: Child) -> io::Result<()> {
     let keeping = move || {
         loop {
@@ -215,18 +216,18 @@ fn keep(held: Weak<Held>, mut child: Child) -> io::Result<()> {
             tracing::warn!("the guard process has ended; starting another");
             match held.begin() {
                 Ok(next) => {
-                    tracing::info!(pid = next.id(), "another guard process watches the servers");
+                    tracing::info!(pid = next.id(), "a new guard process watches the servers");
                     child = next;
                 }
                 Err(error) => {
                     tracing::warn!(
-                        "no guard process, so a SIGKILL of the gateway may leave servers running: {error}"
+                        "could not restart the guard process, so a SIGKILL of the gateway may leave servers running: {error}"
                     );
                     return;
                 }
             }
             drop(held);
-            // One that cannot live is not started without a pause.
+            // The pause limits how often a guard that cannot run is restarted.
             thread::sleep(RESTART_PAUSE);
         }
     };
@@ -236,20 +237,21 @@ fn keep(held: Weak<Held>, mut child: Child) -> io::Result<()> {
         .map(drop)
 }
 
-/// The guard process itself: returns when the gateway is gone and its trees are ended.
+/// Runs the guard process. Returns when the gateway has ended and its process trees have been
+/// ended.
 ///
-/// Its stdin is the pipe from the gateway. It must be called before anything
-/// large is set up, for it lives as long as the gateway does.
+/// The pipe from the gateway is stdin. Call this before allocating anything large, because the
+/// guard lives as long as the gateway.
 pub fn run() -> io::Result<()> {
     ignore_signals()?;
-    // A guard that replaces another is younger than the servers.
+    // A guard that replaces another one is younger than the servers.
     process::include_older();
     let mut tree = read_orders(io::stdin().lock());
     end(&mut tree);
     Ok(())
 }
 
-/// Reads until the pipe ends. A line that makes no sense, or half of one, is passed over.
+/// Reads commands until the pipe is closed. Invalid or incomplete lines are ignored.
 fn read_orders(input: impl BufRead) -> Tree {
     let mut tree = Tree::new(process::fresh_mark());
     for line in input.lines().map_while(Result::ok) {
@@ -266,7 +268,7 @@ fn read_orders(input: impl BufRead) -> Tree {
     tree
 }
 
-/// Ends what is left, in order if it lets us.
+/// Ends all processes of the tree, first with SIGTERM and then with SIGKILL.
 pub(crate) fn end(tree: &mut Tree) {
     if tree.is_gone() {
         return;
@@ -277,7 +279,7 @@ pub(crate) fn end(tree: &mut Tree) {
     }
     let limit = Instant::now() + KILL_LIMIT;
     while Instant::now() < limit {
-        // Again and again: what forks while we look escapes one round.
+        // Repeated, because a process that forks during one round can escape it.
         tree.signal(Signal::KILL);
         if gone_within(tree, Duration::from_millis(50)) {
             return;
@@ -298,11 +300,11 @@ fn gone_within(tree: &mut Tree, limit: Duration) -> bool {
     }
 }
 
-/// Signals that ask the gateway to end (by a terminal, `pkill`, a service manager)
-/// often reach the guard too, whose work begins only after that.
+/// Ignores signals that ask the gateway to exit. A terminal, `pkill` or a service manager often
+/// sends them to the guard too, but its work only begins after the gateway has ended.
 ///
-/// Setting a handler is `unsafe` in std, so tokio's are used: they stay when the
-/// runtime that set them is gone, and nobody listens to what they report.
+/// Setting a handler is `unsafe` in std, so tokio's handlers are used. They stay installed after
+/// the runtime is dropped, and nothing reads their events.
 pub(crate) fn ignore_signals() -> io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
 

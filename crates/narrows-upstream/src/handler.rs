@@ -1,20 +1,19 @@
-//! The receiver of what comes over a link and belongs to no call.
+//! The interface for messages that arrive over a link outside any call.
 
 use crate::exchange::{Ask, AskKey, EventSink, Notice};
 
-/// Hears what comes over a link and belongs to no call.
+/// Receives the messages that arrive over a link outside any call.
 pub trait NotificationHandler: Send + Sync {
     fn notice(&self, notice: Notice);
     fn ask(&self, ask: Ask);
-    /// A question that was heard is asked no more.
+    /// Called when the server has cancelled a request that it sent.
     fn withdraw(&self, key: AskKey);
-    /// Returns true if the link serves one session alone, so that reading from
-    /// it may wait for that session's client.
+    /// Returns true if the link serves only one session, so that reading from it may wait for that
+    /// session's client.
     fn is_own(&self) -> bool {
         false
     }
-    /// The queue of notices that belong to no call, where its reader always
-    /// reads on.
+    /// Returns the queue of notifications outside any call, if its reader never stops reading.
     fn outbox(&self) -> Option<EventSink> {
         None
     }

@@ -1,12 +1,11 @@
-//! The `initialize` of a link: the params that are sent, and the answer of the
-//! server.
+//! The `initialize` handshake of a link: the params of the request, and the server's response.
 
 use narrows_wire::{Kind, Raw, Revision};
 
 use crate::exchange::ClientHello;
 use crate::failure::{Failure, FailureKind};
 
-/// A server as it describes itself in its answer to `initialize`.
+/// The server's response to `initialize`.
 #[derive(Debug, Clone)]
 pub struct ServerHello {
     pub revision: Revision,
@@ -16,7 +15,7 @@ pub struct ServerHello {
 }
 
 impl ServerHello {
-    /// The params of our `initialize`.
+    /// Returns the params of the gateway's `initialize` request.
     pub fn request(hello: &ClientHello) -> Raw {
         Raw::empty_object()
             .with_member(
@@ -27,7 +26,8 @@ impl ServerHello {
             .with_member("clientInfo", &hello.client_info)
     }
 
-    /// Of a server that has no `initialize`: what it offers is found by asking.
+    /// Returns the description of a server without `initialize`. It declares all lists, so that the
+    /// gateway requests each of them to find out what the server offers.
     pub fn unsaid() -> ServerHello {
         ServerHello {
             revision: Revision::LATEST_LEGACY,
@@ -51,11 +51,11 @@ impl ServerHello {
                 "serverInfo",
                 "instructions",
             ])
-            .map_err(|_| broken("names a member twice"))?;
+            .map_err(|_| broken("contains a member twice"))?;
         let version = version.ok_or_else(|| broken("has no protocolVersion"))?;
         let version = version
             .as_text()
-            .ok_or_else(|| broken("has a protocolVersion that is no text"))?;
+            .ok_or_else(|| broken("has a protocolVersion that is not a string"))?;
         let revision = Revision::parse(&version)
             .filter(|revision| revision.is_legacy())
             .ok_or_else(|| {
@@ -63,7 +63,7 @@ impl ServerHello {
                 Failure {
                     kind: FailureKind::UnsupportedRevision,
                     ..broken(&format!(
-                        "chose the revision {version:?}; we speak 2024-11-05 to {}",
+                        "chose the revision {version:?}; the gateway speaks 2024-11-05 to {}",
                         Revision::LATEST_LEGACY
                     ))
                 }

@@ -1,10 +1,9 @@
-//! Health checks of connected servers: links note the signs of life of a server,
-//! and a server that gives none is pinged.
+//! Health checks of connected servers. Links record signs of life from a server, and a silent
+//! server is pinged.
 //!
-//! Every link has its [`Vitals`]. [`watch`] reads them and nothing else: it
-//! knows no transport, and what it asks with is handed to it. A link that it
-//! gives up ends like any other that was lost, and is made anew by whoever
-//! keeps it.
+//! Every link has its [`Vitals`]. [`watch`] reads only these and is independent of the transport:
+//! the caller passes in the function that sends a ping. A link that fails the check ends like any
+//! lost connection, and its owner reconnects.
 
 #[cfg(test)]
 mod tests;
@@ -22,36 +21,35 @@ use crate::failure::{Failure, FailureKind};
 use crate::hooks::UpstreamObserver;
 use crate::settings::HealthSettings;
 
-/// The signs of life of the server behind one link.
+/// Signs of life from the server behind one link.
 pub(crate) struct Vitals {
     start: Instant,
-    /// The last message, in nanoseconds after `start`.
+    /// The time of the last message, in nanoseconds after `start`.
     heard: AtomicU64,
-    /// Requests that wait for an answer.
+    /// The number of pending requests.
     work: OnceLock<Work>,
     misses: Mutex<Misses>,
-    /// A call was not answered, so whoever watches should look.
+    /// Wakes the health check after a call timed out.
     doubt: Notify,
-    /// Counts checks without an answer.
+    /// Receives the failed checks.
     observer: OnceLock<Arc<dyn UpstreamObserver>>,
 }
 
-/// Counts the requests that a server works on, or says that it does. Links to
-/// one and the same process share it: a server that does one thing at a time
-/// answers none of them meanwhile.
+/// Counts the requests that a server is working on. Links to the same process share the counter,
+/// because a server that handles one request at a time does not answer on any link meanwhile.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Work(Arc<AtomicUsize>);
 
-/// Requests without an answer since the last sign of life.
+/// Pings and calls without a response since the last sign of life.
 #[derive(Debug, Default)]
 struct Misses {
     pings: u32,
     calls: u32,
-    /// When the last of them was counted.
+    /// The time at which the last of them was counted.
     last: Option<Instant>,
 }
 
-/// A request in flight, as long as it is.
+/// Counts a request as in flight until it is dropped.
 #[must_use]
 pub(crate) struct InFlight(Work);
 
@@ -67,33 +65,33 @@ impl Vitals {
         }
     }
 
-    /// Has the requests of this link counted together with those of others.
-    /// Said before the first call, or not at all.
+    /// Counts the requests of this link together with those of other links. Must be called before
+    /// the first request.
     pub(crate) fn share(&self, work: &Work) {
         let _ = self.work.set(work.clone());
     }
 
-    /// Reports checks without an answer to `observer`.
+    /// Reports failed checks to `observer`.
     pub(crate) fn report_to(&self, observer: &Arc<dyn UpstreamObserver>) {
         let _ = self.observer.set(observer.clone());
     }
 
-    /// Notes a sign of life.
+    /// Records a sign of life.
     pub(crate) fn heard(&self) {
         let passed = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.heard.store(passed, Ordering::Release);
     }
 
-    /// Notes that a request is on its way.
+    /// Counts a request as in flight until the result is dropped.
     pub(crate) fn in_flight(&self) -> InFlight {
         let work = self.work.get_or_init(Work::default).clone();
         work.0.fetch_add(1, Ordering::AcqRel);
         InFlight(work)
     }
 
-    /// Notes that a call that was sent at `sent` was not answered in its time.
-    /// It counts only if nothing else has come since, and calls that waited at
-    /// the same time count once: they tell the same.
+    /// Records that a call sent at `sent` has timed out. It counts only if no message has arrived
+    /// since. Calls that waited at the same time count once, because they are caused by the same
+    /// silence.
     pub(crate) fn unanswered(&self, sent: Instant) {
         let heard = self.last_heard();
         let mut misses = self.misses.lock();
@@ -106,7 +104,7 @@ impl Vitals {
         }
     }
 
-    /// Returns true if there was a sign of life at that time or after it.
+    /// Returns true if a sign of life arrived at or after this time.
     pub(crate) fn heard_since(&self, then: Instant) -> bool {
         self.last_heard() >= then
     }
@@ -115,14 +113,14 @@ impl Vitals {
         self.start + Duration::from_nanos(self.heard.load(Ordering::Acquire))
     }
 
-    /// Returns true if its silence is explained by what it has to do.
+    /// Returns true if the pending requests explain the server's silence.
     fn is_busy(&self, limit: Duration) -> bool {
         let works = self.work.get().is_some_and(Work::any);
         works && self.last_heard().elapsed() < limit
     }
 
-    /// When it has to be asked: after a silence, or at once where something
-    /// was missed already.
+    /// Returns the time of the next ping: after an interval of silence, or immediately if a ping or
+    /// call was missed.
     fn due(&self, interval: Duration) -> Instant {
         let heard = self.last_heard();
         let mut misses = self.misses.lock();
@@ -130,7 +128,7 @@ impl Vitals {
         misses.last.unwrap_or(heard + interval)
     }
 
-    /// Counts a check that was not answered.
+    /// Counts a failed check.
     fn miss(&self) {
         let mut misses = self.misses.lock();
         misses.forget_before(self.last_heard());
@@ -141,7 +139,7 @@ impl Vitals {
         }
     }
 
-    /// Returns why the link has to be given up, if it has to.
+    /// Returns the reason to give up the link, if there are too many failed checks and calls.
     fn verdict(&self, health: &HealthSettings) -> Option<Failure> {
         let mut misses = self.misses.lock();
         misses.forget_before(self.last_heard());
@@ -151,7 +149,7 @@ impl Vitals {
 }
 
 impl Misses {
-    /// A sign of life makes good what was missed before it.
+    /// Resets the counters if a sign of life arrived after the last miss.
     fn forget_before(&mut self, heard: Instant) {
         if self.last.is_some_and(|last| last <= heard) {
             *self = Misses::default();
@@ -188,9 +186,8 @@ impl Drop for InFlight {
     }
 }
 
-/// Watches over a link for as long as it is polled, and returns why it must be
-/// given up. `ping` asks the server for a sign of life and returns when there
-/// is an answer or the time is up; what it brought shows in the vitals.
+/// Checks the health of a link until it must be given up, and returns the reason. `ping` sends a
+/// ping and returns after the response or the timeout. The outcome is read from the vitals.
 pub(crate) async fn watch<F: Future<Output = ()>>(
     vitals: &Vitals,
     health: &HealthSettings,
@@ -199,7 +196,7 @@ pub(crate) async fn watch<F: Future<Output = ()>>(
     let Some(interval) = health.interval else {
         return std::future::pending().await;
     };
-    // Before this the server is not asked again, however silent it is.
+    // The earliest time of the next ping.
     let mut rest = vitals.start;
     loop {
         tokio::select! {
@@ -218,13 +215,13 @@ pub(crate) async fn watch<F: Future<Output = ()>>(
         if vitals.heard_since(asked) {
             continue;
         }
-        // A refusal that comes at once would come again at once.
+        // An error that is returned immediately does not shorten the time for a sign of life.
         sleep_until(asked + health.timeout).await;
         if vitals.heard_since(asked) {
             continue;
         }
         if vitals.is_busy(health.busy) {
-            // Questions pile up at a server that does one thing at a time.
+            // Pings would pile up at a server that handles one request at a time.
             rest = asked + interval;
             continue;
         }

@@ -1,5 +1,5 @@
-//! The traits by which the gateway takes part in connections: it counts and
-//! reports, opens servers of its own, and filters bodies.
+//! The interfaces that the gateway implements: an observer of server events, a connector for
+//! built-in servers, and a filter for response bodies.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,24 +11,23 @@ use crate::state::State;
 
 /// Receives the events of one server. Methods must not block.
 pub trait UpstreamObserver: Send + Sync {
-    /// A client's call has ended: with a result, or for the fault of a party.
-    /// A call that its client took back is the client's fault.
+    /// A client's call has ended, either with a result or because of the party in `fault`. A call
+    /// that the client cancelled is the client's fault.
     fn call_ended(&self, method: &str, fault: Option<Fault>, took: Duration);
-    /// The server is in another state than before.
+    /// The state of the server has changed.
     fn state_changed(&self, state: &State);
-    /// A health check got no answer.
+    /// A health check has failed.
     fn health_check_failed(&self);
-    /// The server changed the definition of a tool that was seen before.
-    /// `change` is left out where the server changes definitions too often
-    /// for each change to be reported.
+    /// The server changed the definition of a known tool. `change` is `None` if the server changes
+    /// definitions too often to report each change.
     fn tool_changed(&self, change: Option<ToolChange>);
 }
 
-/// A tool whose definition differs from the one seen before.
+/// A tool whose definition has changed.
 #[derive(Debug, Clone)]
 pub struct ToolChange {
     pub tool: String,
-    /// Names of the members that differ.
+    /// The names of the members that differ.
     pub members: Vec<&'static str>,
     /// Digests of the definition before and after.
     pub old: String,
@@ -42,9 +41,9 @@ pub trait BuiltinConnector: Send + Sync {
 
 /// Changes the body of a plain JSON-RPC response while it streams.
 pub trait BodyFilter: Send {
-    /// Makes room for a body of `bytes` bytes.
+    /// Reserves capacity for a body of `bytes` bytes.
     fn reserve(&mut self, bytes: usize);
-    /// Takes the next piece. After an error, no more pieces are accepted.
+    /// Adds the next piece of the body. After an error, no more pieces are accepted.
     fn push(&mut self, piece: &[u8]) -> Result<(), InvalidBody>;
     /// Returns the filtered body.
     fn finish(self: Box<Self>) -> Result<FilteredBody, InvalidBody>;
@@ -53,15 +52,15 @@ pub trait BodyFilter: Send {
 /// The result of a [`BodyFilter`].
 #[derive(Debug)]
 pub struct FilteredBody {
-    /// JSON text.
+    /// The filtered JSON text.
     pub body: Vec<u8>,
-    /// True for an object with a `result` or an `error`.
+    /// True if the body is an object with a `result` or an `error`.
     pub is_answer: bool,
     /// The number of strings that the filter shortened.
     pub cut_strings: usize,
 }
 
-/// The body is not JSON; the text says why.
+/// The reason why the body is not valid JSON.
 #[derive(Debug)]
 pub struct InvalidBody(pub String);
 

@@ -1,10 +1,9 @@
-//! A link over Streamable HTTP: a POST for each message, answered with JSON or
-//! with a stream of events; a stream of the server's own besides. Plain
-//! JSON-RPC over HTTP is the same without sessions and streams ([`HttpProtocol`]).
+//! A link over Streamable HTTP. Each message is sent with a POST and answered with JSON or an event
+//! stream. A GET stream carries messages outside any call. Plain JSON-RPC over HTTP is the same
+//! without sessions and streams ([`HttpProtocol`]).
 //!
-//! Unlike a duplex connection, a POST ties everything that the server says on
-//! its stream to one call. Enter at [`HttpLink::open`]; follow a call from
-//! [`HttpLink::request`] through `call` and `incoming`.
+//! Unlike a duplex connection, a POST ties all messages on its stream to one call. Start reading at
+//! [`HttpLink::open`], and follow a call from [`HttpLink::request`] through `call` and `incoming`.
 
 mod call;
 mod endpoint;
@@ -41,11 +40,11 @@ use crate::timers::Timers;
 use crate::violations::ViolationLog;
 use crate::web::HttpClient;
 
-/// The limit for each of the two steps of closing a link: sending the rest of the
-/// queue, and ending the session.
+/// The limit for each of the two steps of closing a link: posting the queued messages, and deleting
+/// the session.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Which of the two protocols of a POST and its answer is spoken.
+/// The protocol of the POST requests and their responses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HttpProtocol {
     Streamable,
@@ -54,7 +53,7 @@ pub(crate) enum HttpProtocol {
 }
 
 pub(crate) struct HttpLink {
-    /// Tells this link from all others.
+    /// Distinguishes this link from all others.
     serial: u64,
     server: Arc<str>,
     hello: ClientHello,
@@ -63,21 +62,21 @@ pub(crate) struct HttpLink {
     endpoint: Arc<Endpoint>,
     next_id: AtomicU64,
     progress: Progress,
-    /// For the limits of its calls.
+    /// Timers for the timeouts of calls.
     timers: Arc<Timers>,
     violations: ViolationLog,
     outbox: Outbox,
     listener: Mutex<Option<AbortOnDropHandle<()>>>,
-    /// Held by who opens a new session in place of a lost one; why the last attempt failed.
+    /// Locked while a new session is opened. Contains the failure of the last attempt.
     reopening: tokio::sync::Mutex<Option<Arc<Failure>>>,
     failed_reopens: AtomicU64,
 }
 
 impl HttpLink {
-    /// Says hello and starts to listen.
+    /// Initialises the connection and starts the listener.
     #[expect(
         clippy::too_many_arguments,
-        reason = "called once, with all that a link consists of"
+        reason = "the arguments are independent, and there is only one caller"
     )]
     pub(crate) async fn open(
         client: HttpClient,
@@ -112,8 +111,8 @@ impl HttpLink {
             reopening: tokio::sync::Mutex::default(),
             failed_reopens: AtomicU64::new(0),
         });
-        // Until it is greeted nobody else holds the link: should we fail or be
-        // dropped meanwhile, this ends the session that there may be.
+        // Nothing else owns the link until it is initialised. If this future fails or is dropped
+        // before, the guard deletes a session that the server may have opened.
         let mut opening = Opening(Some(&link));
         let hello = link.greet().await?;
         opening.0 = None;
@@ -121,8 +120,8 @@ impl HttpLink {
         Ok((link, hello))
     }
 
-    /// Sends a request and waits for its answer. Dropping the future takes the
-    /// request back.
+    /// Sends a request and waits for its response. Dropping the future cancels the request at the
+    /// server.
     pub(crate) async fn request(
         self: &Arc<Self>,
         outgoing: Outgoing<'_>,
@@ -131,7 +130,7 @@ impl HttpLink {
             return Err(LinkError::unsent(failure.clone()));
         }
         let sent = Instant::now();
-        // A question for a sign of life is no work that would explain silence.
+        // A ping is not work that could explain why the server is silent.
         let asks_for_life = outgoing.method == "ping";
         let _in_flight = (!asks_for_life).then(|| self.endpoint.vitals.in_flight());
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
@@ -154,24 +153,25 @@ impl HttpLink {
         if !asks_for_life {
             self.endpoint.vitals.unanswered(sent);
         }
-        // The call is dropped after this, and tells the server why.
+        // The call is dropped after this and sends the reason to the server.
         if let Some(origin) = &outgoing.origin {
             origin.cancel.give_reason("timeout");
         }
         Err(LinkError::Timeout(outgoing.timeout))
     }
 
-    /// Sends a notification. Never waits: a server that accepts nothing loses it.
+    /// Sends a notification without waiting. If the queue is full because the server accepts no
+    /// messages, the notification is dropped.
     pub(crate) fn notify(&self, method: &str, params: Option<Raw>) {
         if !self
             .outbox
             .put(encode_notification(method, params.as_ref()))
         {
-            tracing::debug!(server = %self.server, method, "notification lost: the server does not accept any");
+            tracing::debug!(server = %self.server, method, "notification dropped: the server does not accept messages");
         }
     }
 
-    /// Ends the session on both sides.
+    /// Ends the link and deletes the session on the server.
     pub(crate) async fn close(&self) {
         let closed = Failure::new(FailureKind::Closed, "closed by the gateway");
         self.endpoint.end(Arc::new(closed));
@@ -180,9 +180,8 @@ impl HttpLink {
         let _ = timeout(CLOSE_TIMEOUT, self.endpoint.delete()).await;
     }
 
-    /// Ends the link, and all that waits for an answer over it, because the
-    /// server does nothing any more. The session may be there nevertheless,
-    /// and is ended in the background.
+    /// Ends the link and all pending calls, because the server does not respond any more. The
+    /// session may still exist, so it is deleted in the background.
     pub(crate) fn give_up(self: &Arc<Self>, failure: Failure) {
         self.endpoint.give_up(Arc::new(failure));
         *self.listener.lock() = None;
@@ -192,7 +191,7 @@ impl HttpLink {
         });
     }
 
-    /// Returns why the link has ended, if it has.
+    /// Returns the reason why the link has ended, or `None` if it is open.
     pub(crate) fn end_reason(&self) -> Option<Arc<Failure>> {
         self.endpoint.end_reason().cloned()
     }
@@ -201,7 +200,7 @@ impl HttpLink {
         &self.endpoint.vitals
     }
 
-    /// Ends the session in the background.
+    /// Ends the link and deletes the session in the background.
     pub(crate) fn abandon(self: &Arc<Self>) {
         if self.endpoint.end_reason().is_none()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
@@ -211,15 +210,15 @@ impl HttpLink {
         }
     }
 
-    /// Ready once the link has ended, with the reason: it was closed, or the
-    /// server could not be reached several times in a row. A single request
-    /// that fails does not end it.
+    /// Waits until the link has ended, and returns the reason: it was closed, the health check
+    /// failed, or the server was unreachable several times in a row. A single failed request does
+    /// not end the link.
     pub(crate) async fn ended(&self) -> Arc<Failure> {
         self.endpoint.ended().await
     }
 }
 
-/// A link that is being opened, as long as it is.
+/// Closes the link when it is dropped before the link is initialised.
 struct Opening<'a>(Option<&'a Arc<HttpLink>>);
 
 impl Drop for Opening<'_> {

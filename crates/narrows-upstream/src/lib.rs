@@ -1,12 +1,10 @@
-//! Connections to MCP servers: transports, child processes, supervision and
-//! health.
+//! Connections to MCP servers: transports, child processes, supervision and health.
 //!
-//! Enter at [`Upstream`] and [`supervise`]; a request goes out by
-//! [`Link::request`]. What comes back on the way are [`exchange`] events.
-//! This crate knows neither clients' sessions nor presets, nor how results are
-//! shortened: the gateway hands in an [`UpstreamObserver`] for counters and
-//! events, a [`BuiltinConnector`] for servers of its own, and a [`BodyFilter`]
-//! where a body is changed while it streams.
+//! Start reading at [`Upstream`] and [`supervise`]. A request is sent with [`Link::request`]; the
+//! messages that arrive before its response are [`exchange`] events. This crate knows nothing about
+//! client sessions, presets or how results are shortened. The gateway passes in an
+//! [`UpstreamObserver`] for metrics and events, a [`BuiltinConnector`] for its built-in servers,
+//! and a [`BodyFilter`] for bodies that are modified while they are streamed.
 
 pub mod chain;
 mod channel;

@@ -1,4 +1,4 @@
-//! A link: one initialised connection to one upstream, whatever carries it.
+//! A link: one initialised connection to one upstream, independent of the transport.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::health::Vitals;
 use crate::http::HttpLink;
 use crate::request::Outgoing;
 
-/// One initialised connection, which ends when it is dropped.
+/// One initialised connection. Dropping it closes the connection.
 pub struct Link(pub(crate) Carrier);
 
 /// The two kinds of links.
@@ -48,7 +48,7 @@ impl Link {
         self.0.ended().await
     }
 
-    /// Returns true if it has ended.
+    /// Returns true if the link has ended.
     pub fn has_ended(&self) -> bool {
         match &self.0 {
             Carrier::Duplex(link) => link.end_reason().is_some(),
@@ -56,16 +56,15 @@ impl Link {
         }
     }
 
-    /// Waits until nothing is left of a link that has ended: a process, above
-    /// all, that may hold what the next one needs.
+    /// Waits until the resources of a link that has ended are released. In particular, its process
+    /// may hold resources that the next one needs.
     pub(crate) async fn cleared(&self) {
         if let Carrier::Duplex(link) = &self.0 {
             link.clear_away().await;
         }
     }
 
-    /// Returns true if the server answers over this link, which may take
-    /// `limit`.
+    /// Returns true if the server responds over this link within `limit`.
     pub async fn answers(&self, limit: Duration) -> bool {
         let asked = Instant::now();
         self.0.ping(limit).await;
@@ -96,8 +95,8 @@ impl Carrier {
         }
     }
 
-    /// Asks for a sign of life; whether one came is found in the vitals, for
-    /// any message is one, and so is an answer that is an error.
+    /// Sends a ping. The caller checks the vitals for a sign of life, because any message counts as
+    /// one, including an error.
     pub(crate) async fn ping(&self, limit: Duration) {
         let ping = Outgoing::own("ping", None, limit);
         let _ = match self {
@@ -115,8 +114,8 @@ impl Carrier {
 }
 
 impl Drop for Link {
-    // No caller can end it any more, so it ends now. Otherwise it would keep a
-    // process or a session on the server alive for ever.
+    // No caller can close the link any more, so it is closed now. Otherwise its process, or its
+    // session on the server, would never end.
     fn drop(&mut self) {
         match &self.0 {
             Carrier::Duplex(link) => link.abandon(),

@@ -1,13 +1,12 @@
-//! Memory that is held for clients: one budget for the bodies of their
-//! requests, one for the responses that wait to be written to them.
+//! Memory that is held for clients: one budget for request bodies, and one for responses that wait
+//! to be written.
 //!
-//! Bytes are charged when they are held and released when the last slice of
-//! them is dropped, wherever that is: [`MemoryPermit::attach`] ties the charge
-//! to the [`Bytes`] themselves. Every charge counts toward the budget and
-//! toward the share of one client, which is a quarter of the budget.
+//! Bytes are charged when they are received, and released when their last slice is dropped:
+//! [`MemoryPermit::attach`] ties the charge to the [`Bytes`]. Every charge counts toward the budget
+//! and toward the share of one client, which is a quarter of the budget.
 //!
-//! Messages of less than [`SMALL`] bytes are not charged. They cost no more
-//! than the call that they belong to, and the number of calls is limited.
+//! Messages of less than [`SMALL`] bytes are not charged. They cost no more than the call that they
+//! belong to, and the number of calls is limited.
 
 #[cfg(test)]
 mod tests;
@@ -22,14 +21,14 @@ use narrows_wire::Raw;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// Smaller messages are not charged.
+/// Messages below this size in bytes are not charged.
 pub const SMALL: usize = 4 * 1024;
 
-/// Responses of less than this never wait for memory: they are charged, and
-/// slow readers make room for them.
+/// Responses below this size in bytes never wait for memory. They are charged, and slow readers are
+/// disconnected to make room for them.
 pub const WAIT_ABOVE: usize = 64 * 1024;
 
-/// The part of a budget that one client may hold: one in so many.
+/// Each client may hold one part in `CLIENTS` of a budget.
 const CLIENTS: usize = 4;
 
 /// The budgets of one gateway. Cheap to clone.
@@ -47,7 +46,7 @@ impl Memory {
         }
     }
 
-    /// The shares of one more client.
+    /// Creates the shares of another client.
     pub fn client(&self) -> ClientMemory {
         ClientMemory {
             requests: Arc::new(MemoryShare::new(self.requests.clone())),
@@ -56,23 +55,23 @@ impl Memory {
     }
 }
 
-/// The bytes that may be held for all clients together.
+/// The memory budget of all clients together.
 #[derive(Debug)]
 pub struct MemoryBudget {
     limit: usize,
     used: AtomicUsize,
-    /// The part of that which an overdraft permit holds.
+    /// The bytes of `used` that are held by an overdraft permit.
     overdrawn: AtomicUsize,
     refused: AtomicU64,
-    /// Slow readers that were closed for it.
+    /// The number of slow readers that were disconnected to free memory.
     closed_readers: AtomicU64,
-    /// Callers of [`MemoryPermit::grow`] that wait.
+    /// The number of tasks that wait for memory.
     waiting: AtomicUsize,
     released: Notify,
-    /// Raised when more is held than the limit, or somebody waits.
+    /// Signalled when the budget or a share is exceeded, or a task starts to wait.
     pressed: Notify,
-    /// Several half-read responses could fill the budget and wait for each
-    /// other. The holder of this may go beyond the limit and finishes.
+    /// Prevents a deadlock in which several half-read responses fill the budget and wait for each
+    /// other. The holder of the permit may exceed the limit and completes.
     overdraft: Arc<Semaphore>,
 }
 
@@ -92,13 +91,13 @@ pub struct ClientMemory {
 }
 
 impl ClientMemory {
-    /// Shares without a limit.
+    /// Creates shares without a limit.
     pub fn unlimited() -> ClientMemory {
         Memory::new(usize::MAX, usize::MAX).client()
     }
 }
 
-/// A charge, released when it is dropped.
+/// A number of charged bytes, released when it is dropped.
 #[must_use = "bytes are charged only while this is held"]
 pub struct MemoryPermit {
     share: Arc<MemoryShare>,
@@ -106,14 +105,14 @@ pub struct MemoryPermit {
     overdraft: Option<Overdraft>,
 }
 
-/// Leave to go beyond the limit, and by how much that was done.
+/// Permission to exceed the limit, and the number of bytes charged under it.
 struct Overdraft {
     share: Arc<MemoryShare>,
     bytes: usize,
     _turn: OwnedSemaphorePermit,
 }
 
-/// The budget, or the client's share of it, has no room.
+/// The error for a charge that exceeds the budget or the client's share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryFull;
 
@@ -140,7 +139,7 @@ impl MemoryBudget {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Messages that were refused because the budget or a share was full.
+    /// Returns the number of messages refused because the budget or a share was full.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
@@ -149,7 +148,7 @@ impl MemoryBudget {
         self.closed_readers.load(Ordering::Relaxed)
     }
 
-    /// Returns true if more bytes are held than the limit allows, overdraft aside.
+    /// Returns true if the limit is exceeded, not counting the overdraft.
     pub fn is_over(&self) -> bool {
         self.used()
             .saturating_sub(self.overdrawn.load(Ordering::Relaxed))
@@ -161,7 +160,7 @@ impl MemoryBudget {
         self.waiting.load(Ordering::SeqCst) > 0
     }
 
-    /// Ready when more is held than may be, or somebody waits for memory.
+    /// Waits until the budget or a share is exceeded, or a task waits for memory.
     pub async fn pressed(&self) {
         self.pressed.notified().await;
     }
@@ -170,9 +169,9 @@ impl MemoryBudget {
         self.closed_readers.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Waits while more is held than the limit, for at most `limit`. For
-    /// readers of connections that many clients share: they must not wait
-    /// for one client, only for the moment that closing it takes.
+    /// Waits while the limit is exceeded, for at most `limit`. Used by readers of connections that
+    /// many clients share: they must not wait for one client, but only until a slow one is
+    /// disconnected.
     pub async fn settle(&self, limit: Duration) {
         if !self.is_over() {
             return;
@@ -198,7 +197,7 @@ impl MemoryBudget {
 
     fn release(&self, bytes: usize) {
         self.used.fetch_sub(bytes, Ordering::SeqCst);
-        // Waiters register before they read `used`, so this cannot miss one.
+        // Waiting tasks register before they read `used`, so none is missed.
         if self.waiting.load(Ordering::SeqCst) > 0 {
             self.released.notify_waiters();
         }
@@ -222,14 +221,14 @@ impl MemoryShare {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Returns true if the client holds more than its share.
+    /// Returns true if the client exceeds its share.
     pub fn is_over(&self) -> bool {
         self.used()
             .saturating_sub(self.overdrawn.load(Ordering::Relaxed))
             > self.limit()
     }
 
-    /// Checks for room without taking it; a refusal is counted.
+    /// Checks for room without charging anything. A refusal is counted.
     pub fn check(&self, bytes: usize) -> Result<(), MemoryFull> {
         let fits = self.used().saturating_add(bytes) <= self.limit()
             && self.budget.used().saturating_add(bytes) <= self.budget.limit;
@@ -239,7 +238,7 @@ impl MemoryShare {
         }
     }
 
-    /// A permit for nothing yet.
+    /// Creates a permit with no charge.
     pub fn permit(self: &Arc<Self>) -> MemoryPermit {
         MemoryPermit {
             share: self.clone(),
@@ -248,14 +247,14 @@ impl MemoryShare {
         }
     }
 
-    /// Charges bytes that are held already, whether there is room or not.
+    /// Charges bytes that are already held, even if the limit is exceeded.
     pub fn charge(self: &Arc<Self>, bytes: usize) -> MemoryPermit {
         let mut permit = self.permit();
         permit.force(bytes);
         permit
     }
 
-    /// Charges a message until its last slice is dropped.
+    /// Charges a message until its last slice is dropped. Small messages are not charged.
     pub fn hold(self: &Arc<Self>, message: Bytes) -> Bytes {
         match message.len() {
             0..SMALL => message,
@@ -263,7 +262,7 @@ impl MemoryShare {
         }
     }
 
-    /// The same for a JSON value.
+    /// Charges a JSON value until its last slice is dropped. Small values are not charged.
     pub fn hold_raw(self: &Arc<Self>, value: Raw) -> Raw {
         match value.len() {
             0..SMALL => value,
@@ -297,7 +296,7 @@ impl MemoryPermit {
         self.bytes
     }
 
-    /// Charges more, or refuses and counts the refusal.
+    /// Charges more bytes, or refuses them and counts the refusal.
     pub fn try_grow(&mut self, bytes: usize) -> Result<(), MemoryFull> {
         if !self.share.take(bytes) {
             return Err(self.share.refuse());
@@ -306,7 +305,7 @@ impl MemoryPermit {
         Ok(())
     }
 
-    /// Charges more, and waits until there is room for it.
+    /// Charges more bytes, waiting until there is room.
     pub async fn grow(&mut self, bytes: usize) {
         if self.share.take(bytes) {
             self.bytes += bytes;
@@ -344,7 +343,7 @@ impl MemoryPermit {
         }
     }
 
-    /// Charges more, whether there is room or not.
+    /// Charges more bytes, even if the limit is exceeded.
     pub fn force(&mut self, bytes: usize) {
         self.bytes += bytes;
         if let Some(overdraft) = &mut self.overdraft {
@@ -366,7 +365,7 @@ impl MemoryPermit {
         }
     }
 
-    /// The first `bytes` of the charge as a permit of their own.
+    /// Splits off `bytes` of the charge into a permit of their own.
     pub fn split(&mut self, bytes: usize) -> MemoryPermit {
         if self.bytes < bytes {
             self.force(bytes - self.bytes);
@@ -379,7 +378,7 @@ impl MemoryPermit {
         }
     }
 
-    /// The charge for `bytes`, more or less than it was for.
+    /// Changes the charge to `bytes`.
     pub fn resized(mut self, bytes: usize) -> MemoryPermit {
         if self.bytes < bytes {
             self.force(bytes - self.bytes);
@@ -388,7 +387,7 @@ impl MemoryPermit {
         self
     }
 
-    /// Keeps the charge until the last slice of `message` is dropped.
+    /// Holds the charge until the last slice of `message` is dropped.
     pub fn attach(self, message: Bytes) -> Bytes {
         narrows_wire::keeping(message, self)
     }
@@ -425,7 +424,7 @@ impl fmt::Debug for MemoryPermit {
     }
 }
 
-/// Counts one waiter until it is dropped.
+/// Counts a waiting task until it is dropped.
 struct Waiting<'a>(&'a MemoryBudget);
 
 impl<'a> Waiting<'a> {

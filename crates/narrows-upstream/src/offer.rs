@@ -1,5 +1,5 @@
-//! The tools, prompts, resources and templates of an upstream, kept as it
-//! listed them. [`read`] reads them page by page.
+//! The tools, prompts, resources and templates of an upstream, stored as listed. [`read`] reads
+//! them page by page.
 
 mod derived;
 mod read;
@@ -18,29 +18,29 @@ use crate::handshake::ServerHello;
 
 #[derive(Debug, Clone, Default)]
 pub struct Offer {
-    /// None while the upstream is down.
+    /// The server's response to `initialize`. `None` while the upstream is down.
     pub hello: Option<ServerHello>,
     pub tools: Vec<Item>,
     pub prompts: Vec<Item>,
     pub resources: Vec<Item>,
     pub templates: Vec<Item>,
-    /// Computed from the lists by their user.
+    /// A value that the gateway derives from the lists.
     pub derived: Derived,
-    /// Items of each list that lead back to this gateway, and are left out.
+    /// The number of items in each list that were left out because they lead back to this gateway.
     pub led_back: [usize; ListKind::ALL.len()],
 }
 
-/// One listed thing.
+/// One item of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
-    /// Its name, URI or URI template.
+    /// The name, URI or URI template of the item.
     pub key: Box<str>,
-    /// The same as it stands in `raw`.
+    /// The same value as a slice of `raw`.
     pub place: Raw,
     pub raw: Raw,
-    /// Computed from the item by its user.
+    /// A value that the gateway derives from the item.
     pub derived: Derived,
-    /// The marks of the gateways that passed it on. They are not in `raw`.
+    /// The marks of the gateways that forwarded the item. They are removed from `raw`.
     pub via: Option<Arc<str>>,
 }
 
@@ -75,7 +75,7 @@ impl ListKind {
             .find(|kind| kind.method() == method)
     }
 
-    /// The member of the answer that holds the items.
+    /// Returns the member of the result that contains the items.
     pub fn member(self) -> &'static str {
         match self {
             ListKind::Tools => "tools",
@@ -85,7 +85,7 @@ impl ListKind {
         }
     }
 
-    /// The kind of its items for presets.
+    /// Returns the kind of the items in presets.
     pub fn item(self) -> ItemKind {
         match self {
             ListKind::Tools => ItemKind::Tool,
@@ -94,7 +94,7 @@ impl ListKind {
         }
     }
 
-    /// The member of an item that tells it from others.
+    /// Returns the member that identifies an item.
     fn key(self) -> &'static str {
         match self {
             ListKind::Tools | ListKind::Prompts => "name",
@@ -103,7 +103,7 @@ impl ListKind {
         }
     }
 
-    /// The capability that a server with such a list declares.
+    /// Returns the capability that a server with this list declares.
     fn capability(self) -> &'static str {
         match self {
             ListKind::Tools => "tools",
@@ -112,7 +112,7 @@ impl ListKind {
         }
     }
 
-    /// The notice that such a list has changed.
+    /// Returns the notification that announces a change of this list.
     pub fn changed(self) -> &'static str {
         match self {
             ListKind::Tools => "notifications/tools/list_changed",
@@ -122,7 +122,7 @@ impl ListKind {
     }
 }
 
-/// A set of kinds that several tasks add to and one empties.
+/// A set of list kinds to which several tasks add, and which one task empties.
 #[derive(Debug, Default)]
 pub struct Kinds(AtomicU8);
 
@@ -141,9 +141,9 @@ impl Kinds {
 }
 
 impl Offer {
-    /// Reads everything that the server says it has, all lists at once.
+    /// Reads all lists that the server declares, concurrently.
     pub async fn read(reader: ListReader<'_>, hello: ServerHello) -> Result<Offer, Failure> {
-        // Boxed: the supervisor holds this future as long as its server runs.
+        // Boxed, because the supervisor holds this future as long as its server runs.
         let list = |kind| Box::pin(reader.read(&hello, kind));
         let lists = tokio::try_join!(
             list(ListKind::Tools),
@@ -165,7 +165,7 @@ impl Offer {
         Ok(offer)
     }
 
-    /// Reads some lists again.
+    /// Reads the given lists again.
     pub async fn reread(
         &self,
         reader: ListReader<'_>,
@@ -211,7 +211,7 @@ impl Offer {
             .is_some_and(|hello| has(hello, capability))
     }
 
-    /// Returns true if the lists are the same, whatever else is.
+    /// Returns true if all lists are equal.
     pub fn same_lists(&self, other: &Offer) -> bool {
         ListKind::ALL
             .into_iter()
@@ -219,7 +219,7 @@ impl Offer {
     }
 }
 
-/// A capability that is there at all counts, also as `{}`.
+/// Returns true if the server declares the capability with any value except `null`.
 fn has(hello: &ServerHello, capability: &str) -> bool {
     hello
         .capabilities
@@ -228,14 +228,14 @@ fn has(hello: &ServerHello, capability: &str) -> bool {
 }
 
 impl Item {
-    /// The number of gateways that passed it on.
+    /// Returns the number of gateways that forwarded the item.
     pub fn hops(&self) -> usize {
         via::hops(self.via.as_deref())
     }
 
     pub fn read(kind: ListKind, raw: Raw) -> Option<Item> {
-        // A copy of its own: a slice would keep the whole page, which may hold
-        // much that is no item.
+        // Copied, because a slice would keep the whole page in memory, which may contain much other
+        // data.
         let via = via::of(&raw);
         let raw = match via {
             Some(_) => via::without(&raw),

@@ -1,15 +1,13 @@
-//! Long computations off the async threads.
+//! Runs long computations off the async threads.
 //!
-//! Scanning a message of many megabytes takes tens of milliseconds, during
-//! which an async thread serves nobody else. So messages of [`LARGE`] bytes
-//! and more are scanned on the blocking pool, where the operating system
-//! divides the processor, and only a few at a time. What waits here holds its
-//! message, and the bytes of messages have a budget of their own
-//! ([`memory`](crate::memory)); so the queue is bounded by that.
+//! Scanning a message of many megabytes takes tens of milliseconds, during which an async thread
+//! can serve no other task. Messages of [`LARGE`] bytes or more are therefore scanned on the
+//! blocking pool, where the operating system schedules the threads, and only a few at a time. The
+//! queue is bounded because each waiting computation holds its message, and the bytes of messages
+//! have a budget of their own ([`memory`](crate::memory)).
 //!
-//! [`run`] is for one computation. [`polled`] is for a future with many of
-//! them, such as a call: once it says [`large`], each of its polls runs on the
-//! blocking pool.
+//! [`run`] is for a single computation. [`polled`] is for a future with several of them, such as a
+//! call: after it has called [`large`], each of its polls runs on the blocking pool.
 
 #[cfg(test)]
 mod tests;
@@ -27,18 +25,19 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::wake_flag::WakeFlag;
 
-/// Shorter messages are scanned where they are: the scan takes less time than
-/// a thread switch is worth.
+/// Messages below this size in bytes are scanned in place, because a thread switch would take
+/// longer than the scan.
 pub const LARGE: usize = 256 * 1024;
 
-/// Limits the computations that run at the same time.
+/// Limits the number of concurrent computations.
 static COMPUTATIONS: LazyLock<Arc<Semaphore>> = LazyLock::new(threads);
 
-/// Limits the futures that are polled at the same time. A separate semaphore,
+/// Limits the number of futures that are polled at the same time. It is a separate semaphore
 /// because a polled future may wait for a computation.
 static POLLS: LazyLock<Arc<Semaphore>> = LazyLock::new(threads);
 
-/// One core is left to the async threads, where there is more than one.
+/// Creates a semaphore with one permit per core, leaving one core to the async threads if there are
+/// several.
 fn threads() -> Arc<Semaphore> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     Arc::new(Semaphore::new(cores.saturating_sub(1).max(1)))
@@ -51,16 +50,15 @@ thread_local! {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
-    /// It is not inside of [`polled`].
+    /// The future is not inside [`polled`].
     Cannot,
     No,
     Yes,
-    /// It is there already.
+    /// The future is already being polled on the blocking pool.
     Away,
 }
 
-/// Runs a computation over `bytes` bytes: here, or off the async threads if
-/// they are many.
+/// Runs a computation over `bytes` bytes: in place, or on the blocking pool if there are many.
 pub async fn run<T: Send + 'static>(bytes: usize, work: impl FnOnce() -> T + Send + 'static) -> T {
     if bytes < LARGE || ASKED.get() == Asked::Away {
         return work();
@@ -68,11 +66,10 @@ pub async fn run<T: Send + 'static>(bytes: usize, work: impl FnOnce() -> T + Sen
     Box::pin(run_off(&COMPUTATIONS, work)).await
 }
 
-/// Runs a computation on the blocking pool when it is its turn.
+/// Runs a computation on the blocking pool once a permit is available.
 ///
-/// A separate task waits for the turn. Turns are granted in order, and a turn
-/// granted to a future that is no longer polled (the call of a client that does
-/// not read) would be lost to all others.
+/// A separate task waits for the permit. Permits are granted in order, and one granted to a future
+/// that is no longer polled (the call of a client that does not read) would be lost to all others.
 async fn run_off<T: Send + 'static>(
     turns: &Arc<Semaphore>,
     work: impl FnOnce() -> T + Send + 'static,
@@ -81,7 +78,7 @@ async fn run_off<T: Send + 'static>(
     let done = AbortOnDropHandle::new(tokio::spawn(async move {
         let turn = turns.acquire_owned().await;
         let work = move || {
-            // Held until the work is done, even if the caller is gone.
+            // The permit is held until the work is done, even if the caller has been dropped.
             let _turn = turn;
             work()
         };
@@ -91,14 +88,14 @@ async fn run_off<T: Send + 'static>(
         Ok(done) => done,
         Err(failed) => match failed.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
-            // Only a runtime that ends cancels what has not begun.
+            // A task that has not started is only cancelled when the runtime shuts down.
             Err(_) => std::future::pending().await,
         },
     }
 }
 
-/// Says that what follows scans `bytes` bytes. Inside of [`polled`], what
-/// follows runs off the async threads if they are many.
+/// Announces that the following code scans `bytes` bytes. Inside [`polled`], it then runs on the
+/// blocking pool if there are many.
 pub async fn large(bytes: usize) {
     if bytes >= LARGE && ASKED.get() == Asked::No {
         ASKED.set(Asked::Yes);
@@ -106,8 +103,7 @@ pub async fn large(bytes: usize) {
     }
 }
 
-/// A future that can be polled off the async threads from the moment on in
-/// which it says that it works on something [`large`].
+/// Wraps a future so that it is polled on the blocking pool after it has called [`large`].
 pub fn polled<T: Send + 'static>(future: BoxFuture<'static, T>) -> Polled<T> {
     Polled(State::Here(future))
 }
@@ -115,16 +111,16 @@ pub fn polled<T: Send + 'static>(future: BoxFuture<'static, T>) -> Polled<T> {
 pub struct Polled<T>(State<T>);
 
 enum State<T> {
-    /// Polled where its owner is.
+    /// Polled by the task that owns it.
     Here(BoxFuture<'static, T>),
-    /// Polled on the blocking pool, the next time that it is woken.
+    /// Polled on the blocking pool after the next wake-up.
     Idle(BoxFuture<'static, T>, Arc<WakeFlag>),
-    /// Being polled there.
+    /// Being polled on the blocking pool.
     Away(BoxFuture<'static, Turn<T>>, Arc<WakeFlag>),
     Over,
 }
 
-/// A future that was polled elsewhere, and what came of it.
+/// A future that was polled on the blocking pool, and the result of the poll.
 type Turn<T> = (BoxFuture<'static, T>, Poll<T>);
 
 impl<T: Send + 'static> Future for Polled<T> {
@@ -158,13 +154,13 @@ impl<T: Send + 'static> Future for Polled<T> {
                         return Poll::Pending;
                     }
                 },
-                State::Here(_) | State::Over => panic!("polled after its end"),
+                State::Here(_) | State::Over => panic!("polled after completion"),
             }
         }
     }
 }
 
-/// One poll on the blocking pool.
+/// Polls the future once on the blocking pool.
 fn away<T: Send + 'static>(
     mut future: BoxFuture<'static, T>,
     relay: Arc<WakeFlag>,

@@ -1,7 +1,6 @@
-//! A server of plain JSON-RPC as the route of the same name sees it: a POST
-//! that carries a client's own bytes, and an answer that is masked as it
-//! comes. There is no link behind it, so nothing here depends on whether the
-//! server was up a moment ago; only the connections are everybody's.
+//! A server as seen by the plain JSON-RPC route: a POST carries the client's bytes, and the
+//! response is masked while it is read. No link is involved, so requests do not depend on the
+//! recorded state of the server. Only the connections are shared.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,53 +16,53 @@ use crate::memory::{MemoryPermit, MemoryShare, WAIT_ABOVE};
 use crate::settings::RemoteSettings;
 use crate::web::{Address, Content, HttpClient, HttpError, HttpResponse, MARK, excerpt, is_html};
 
-/// Of a body that is no answer, this many characters are shown.
+/// The maximum number of characters shown of a body that is not JSON-RPC.
 const MAX_SHOWN: usize = 500;
 
-/// Of a body that is no answer, no more than this is read.
+/// The maximum number of bytes read of a body that is not JSON-RPC.
 const MAX_EXPLANATION: usize = 16 * 1024;
 
-/// Enough of a body to see that it is a web page.
+/// The number of bytes needed to detect a web page.
 const FIRST_WORDS: usize = 64;
 
 pub struct PlainServer {
     address: Address,
-    /// Those of every request, made once.
+    /// The headers of every request, built once.
     headers: HeaderMap,
 }
 
-/// One object for the server.
+/// One JSON-RPC object to send to the server.
 pub struct Post {
     pub body: Bytes,
-    /// The marks that it carries in place of this gateway's own.
+    /// The marks to send in place of this gateway's own.
     pub marks: Option<HeaderValue>,
-    /// True for notifications: the client waits only for the acceptance.
+    /// True for notifications, where the client only waits until the server has accepted them.
     pub silent: bool,
     pub filter: Box<dyn BodyFilter>,
-    /// For all of it, from connecting to the last byte.
+    /// The limit for the whole request, from connecting to the last byte.
     pub timeout: Duration,
     pub max_bytes: usize,
-    /// The share that the answer is charged to. Reading pauses while there is no room.
+    /// The share that the response is charged to. Reading pauses while there is no room.
     pub memory: Option<Arc<MemoryShare>>,
 }
 
 /// The response of the server.
 pub enum PlainAnswer {
-    /// It took the object and had nothing to say.
+    /// The server accepted the object and sent no body.
     Nothing(StatusCode),
-    /// JSON. With a status that is no success it is an answer of JSON-RPC.
+    /// A JSON body. With an error status, it is a JSON-RPC response.
     Json {
         status: StatusCode,
         filtered: FilteredBody,
-        /// The length of the body before the filter.
+        /// The length of the body before it was filtered.
         bytes: usize,
         memory: Option<MemoryPermit>,
     },
-    /// A status that is no success, without JSON-RPC; the beginning of its body.
+    /// An error status without a JSON-RPC body, and the beginning of the body.
     Refused { status: StatusCode, body: String },
 }
 
-/// The reason why there is no answer to pass on. The texts hold no secrets.
+/// The reason why no response can be forwarded. The texts contain no secrets.
 pub enum PlainError {
     Unreachable(String),
     Timeout(Duration),
@@ -78,13 +77,13 @@ impl PlainServer {
         let json = HeaderValue::from_static("application/json");
         headers.insert(CONTENT_TYPE, json.clone());
         headers.insert(ACCEPT, json);
-        // A compressed body cannot be masked while it streams.
+        // A compressed body cannot be masked while it is streamed.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         Ok(PlainServer { address, headers })
     }
 
-    /// Posts an object and reads what comes back. Dropping the future closes
-    /// the connection, which is all there is to cancel.
+    /// Posts an object and reads the response. Dropping the future closes the connection, which is
+    /// the only form of cancellation.
     pub async fn ask(&self, post: Post) -> Result<PlainAnswer, PlainError> {
         let limit = post.timeout;
         let asked = self.send_and_read(post);
@@ -128,7 +127,7 @@ impl PlainServer {
             (true, Some(coding)) => {
                 let coding: String = coding.chars().take(40).collect();
                 Err(HttpError::Invalid(format!(
-                    "it is compressed ({coding}) although identity was asked for"
+                    "it is compressed ({coding}) although identity was requested"
                 )))
             }
             (false, Some(_)) => Ok(PlainAnswer::Refused {
@@ -138,7 +137,7 @@ impl PlainServer {
         }
     }
 
-    /// Reads a success, which must be JSON or nothing.
+    /// Reads a response with a success status, whose body must be JSON or empty.
     async fn read(
         &self,
         answer: HttpResponse,
@@ -198,8 +197,8 @@ impl PlainServer {
         }
     }
 
-    /// Reads what comes with any other status: an answer of JSON-RPC all the
-    /// same, or an explanation of which the beginning is enough.
+    /// Reads a response with any other status. It may still be a JSON-RPC response. Otherwise only
+    /// the beginning of the body is used, as an explanation.
     async fn read_refusal(
         &self,
         answer: HttpResponse,
@@ -222,7 +221,7 @@ impl PlainServer {
                 }
                 Ok(None) => break,
                 Err(HttpError::TooLarge(max)) => return Err(HttpError::TooLarge(max)),
-                // A refusal counts, however little of its explanation came.
+                // The status is sufficient if the body cannot be read completely.
                 Err(_) => {
                     filter = None;
                     break;
@@ -258,7 +257,7 @@ impl PlainServer {
             HttpError::Broken(what) => PlainError::Unreachable(format!("{shown}: {what}")),
             HttpError::Invalid(what) | HttpError::NotMcp(what) => PlainError::Invalid(what),
             HttpError::TooLarge(max) => PlainError::TooLarge(max),
-            // Said by who reads sessions and refusals of MCP, which is not done here.
+            // These errors concern MCP sessions and rejected MCP requests, which do not occur here.
             HttpError::Answered(_) | HttpError::SessionGone(_) | HttpError::Refused(_) => {
                 PlainError::Invalid("it is not JSON-RPC".to_owned())
             }
@@ -266,7 +265,7 @@ impl PlainServer {
     }
 }
 
-/// Explains a redirect without a body: says where it leads.
+/// Adds the target of a redirect that was not followed to a response without a body.
 fn with_redirect(answer: PlainAnswer, misdirected: Option<HttpError>) -> PlainAnswer {
     match (answer, misdirected) {
         (PlainAnswer::Refused { status, body }, Some(HttpError::NotMcp(detail)))
@@ -281,7 +280,7 @@ fn with_redirect(answer: PlainAnswer, misdirected: Option<HttpError>) -> PlainAn
     }
 }
 
-/// Keeps the beginning of what comes in pieces.
+/// Appends a piece to `start`, up to `max` bytes in total.
 fn keep(start: &mut Vec<u8>, piece: &[u8], max: usize) {
     let room = max.saturating_sub(start.len()).min(piece.len());
     start.extend_from_slice(&piece[..room]);

@@ -1,16 +1,15 @@
-//! Process trees: finds every process that a server has started, and signals
-//! all of them.
+//! Process trees: finds every process that a server has started, and signals all of them.
 //!
-//! A server's first process leads a process group of its own, and one signal
-//! reaches the whole group, whoever of it is still there. What has left the
-//! group (a browser, a daemon, anything behind `setsid`) is found in `/proc`:
-//! it descends from a process of the tree, or it did when we last looked, or it
-//! carries the tree's mark in its environment. The mark is what still tells
-//! once all parents between are dead. Orphans are adopted by the server's
-//! [subreaper](crate::subreaper), or by the gateway once that is gone.
+//! The first process of a server leads its own process group, so that one signal reaches all
+//! members of the group that are still alive. Processes that have left the group (a browser, a
+//! daemon, anything started with `setsid`) are found in `/proc`. They belong to the tree if they
+//! descend from one of its processes, did so when the table was last read, or carry the tree's mark
+//! in their environment. The mark identifies them even after all processes in between have exited.
+//! Orphans are adopted by the server's [subreaper](crate::subreaper), or by the gateway if the
+//! subreaper has exited.
 //!
-//! Where there is no such `/proc` (other unixes), the group is all that is
-//! ended. All of this blocks for some milliseconds. Enter at [`Tree`].
+//! On systems without a Linux-style `/proc`, only the group is ended. All of these functions may
+//! block for several milliseconds. Start reading at [`Tree`].
 
 mod table;
 #[cfg(test)]
@@ -29,26 +28,26 @@ use parking_lot::Mutex;
 use table::{Entry, Process};
 pub(crate) use table::{include_older, variable_above};
 
-/// The environment variable that holds the mark of the tree a process belongs to.
+/// The environment variable that holds the mark of the tree to which a process belongs.
 pub(crate) const MARK: &str = "NARROWS_TREE";
 
-/// Between two attempts to reap an orphan.
+/// The pause between two attempts to reap an orphan.
 const REAP_INTERVAL: Duration = Duration::from_millis(5);
 
-/// All processes below one or several group leaders.
+/// All processes below one or more group leaders.
 #[derive(Debug, Clone)]
 pub(crate) struct Tree {
-    /// A mark belongs to the tree if it is this, or this and `.` and more.
+    /// The mark of the tree. Marks that start with it and a `.` also belong to the tree.
     mark: Box<str>,
-    /// All that is below this process belongs to the tree.
+    /// If set, all descendants of this process belong to the tree.
     root: Option<i32>,
     groups: Vec<Leader>,
-    /// Those that were alive when last looked, by pid and start time: a number
-    /// that was given to another process meanwhile is not signalled.
+    /// The processes that were alive at the last reading, by pid and start time, so that a process
+    /// that has reused a pid is not signalled.
     members: Vec<Entry>,
 }
 
-/// The first process of a group; `started` is unknown if it was gone already.
+/// The first process of a group. `started` is `None` if it had already exited.
 #[derive(Debug, Clone, Copy)]
 struct Leader {
     pid: i32,
@@ -56,7 +55,7 @@ struct Leader {
 }
 
 impl Tree {
-    /// A tree that has no group yet.
+    /// Creates a tree without groups.
     pub(crate) fn new(mark: impl Into<Box<str>>) -> Tree {
         Tree {
             mark: mark.into(),
@@ -66,7 +65,7 @@ impl Tree {
         }
     }
 
-    /// All processes below one.
+    /// Returns the tree of all descendants of a process.
     pub(crate) fn below(root: i32) -> Tree {
         Tree {
             root: Some(root),
@@ -74,14 +73,15 @@ impl Tree {
         }
     }
 
-    /// The tree of one child of ours that leads its group and was not waited for yet.
+    /// Returns the tree of a child that leads its group and has not been reaped.
     pub(crate) fn of(leader: u32, mark: impl Into<Box<str>>) -> Tree {
         let mut tree = Tree::new(mark);
         tree.add_group(leader);
         tree
     }
 
-    /// Zero and one are refused: to the kernel they mean our own group, and everybody.
+    /// Adds a process group. Ignores 0 and 1, because the kernel interprets them as the caller's
+    /// own group and as all processes.
     pub(crate) fn add_group(&mut self, leader: u32) {
         if let Ok(pid) = i32::try_from(leader)
             && pid > 1
@@ -101,18 +101,18 @@ impl Tree {
             .retain(|member| u32::try_from(member.group) != Ok(leader));
     }
 
-    /// Looks for all living processes of the tree, keeping those found before
-    /// even if nothing but our memory ties them to it any more. To be called
-    /// before anything is done that makes parents die.
+    /// Finds all living processes of the tree and remembers them, even if their parents exit later.
+    /// Must be called before any action that makes parents exit.
     pub(crate) fn collect(&mut self) {
         self.look();
     }
 
-    /// Signals the whole tree. What is gone, or not ours to signal, is passed over.
+    /// Signals all processes of the tree. Ignores processes that have exited or that may not be
+    /// signalled.
     pub(crate) fn signal(&mut self, signal: Signal) {
         let seen = self.look();
         for group in &self.groups {
-            // A group that has no member left may be another's by now.
+            // The number of a group without members may have been reused by another group.
             let ours = !seen || self.members.iter().any(|member| member.group == group.pid);
             if ours && let Some(pid) = Pid::from_raw(group.pid) {
                 let _ = kill_process_group(pid, signal);
@@ -126,9 +126,9 @@ impl Tree {
         }
     }
 
-    /// Returns true if no process of the tree lives. Zombies count as gone.
+    /// Returns true if all processes of the tree have exited. Zombies count as exited.
     pub(crate) fn is_gone(&mut self) -> bool {
-        // The whole table is read only when everybody known is dead.
+        // The whole table is only read once all known processes have exited.
         if self.members.iter().any(|member| member.process.lives()) {
             return false;
         }
@@ -142,7 +142,7 @@ impl Tree {
         }
     }
 
-    /// Brings `members` up to date; false if there is no table of processes to look into.
+    /// Updates `members`. Returns false if there is no readable process table.
     fn look(&mut self) -> bool {
         let Some(table) = table::read() else {
             self.members.clear();
@@ -164,7 +164,7 @@ impl Tree {
                     || groups.iter().any(|group| group.holds(entry))
                     || entry.mark.as_deref().is_some_and(|mark| self.owns(mark))
             });
-        // Children of members are members, to any depth.
+        // Descendants of members, at any depth, are members.
         let mut next = 0;
         while let Some(parent) = found.get(next).map(|entry| entry.process.pid) {
             let (children, rest) = others.into_iter().partition(|entry| entry.parent == parent);
@@ -190,9 +190,8 @@ impl Leader {
                 .is_none_or(|started| entry.process.started >= started)
     }
 
-    /// Returns true if another process has the leader's number now. The kernel
-    /// gives a number out again only when no process is left in the group of
-    /// that number, so such a group is a stranger's.
+    /// Returns true if another process has reused the leader's pid. The kernel only reuses a pid
+    /// when its group is empty, so that group is unrelated to this tree.
     fn is_replaced(&self, table: &[Entry]) -> bool {
         table.iter().any(|entry| {
             entry.process.pid == self.pid && Some(entry.process.started) != self.started
@@ -200,12 +199,12 @@ impl Leader {
     }
 }
 
-/// The children that this process has started, and not those it has adopted.
-/// None as long as it adopts none.
+/// The pids of children that this process started itself, as opposed to those it adopted. `None`
+/// while it adopts no orphans.
 static STARTED: Mutex<Option<HashSet<u32>>> = Mutex::new(None);
 
-/// Makes this process the parent of orphans below it. Returns false where the
-/// system cannot do that.
+/// Makes this process adopt the orphans among its descendants. Returns false if the system does not
+/// support it.
 pub(crate) fn become_subreaper() -> bool {
     #[cfg(target_os = "linux")]
     let is_subreaper =
@@ -215,13 +214,13 @@ pub(crate) fn become_subreaper() -> bool {
     is_subreaper
 }
 
-/// Adopts orphans, and counts them as members of every tree from now on.
+/// Adopts orphans, and treats them as members of every tree from now on.
 pub(crate) fn adopt_orphans() {
     if !become_subreaper() {
         return;
     }
     let own = rustix::process::getpid().as_raw_pid();
-    // Children from before an exec are no orphans of ours.
+    // Children that existed before an exec are not orphans.
     let table = table::read();
     let entries = table.iter().flat_map(|table| table.iter());
     let before = entries.filter(|entry| entry.parent == own);
@@ -230,12 +229,13 @@ pub(crate) fn adopt_orphans() {
     started.get_or_insert_default().extend(before);
 }
 
-/// Starts a child and notes its number, so that it is not taken for an orphan.
+/// Starts a child and records its pid, so that it is not mistaken for an orphan.
 pub(crate) fn start<T>(
     spawn: impl FnOnce() -> io::Result<T>,
     pid: impl FnOnce(&T) -> Option<u32>,
 ) -> io::Result<T> {
-    // Held meanwhile: whoever looks for orphans sees the child and its number, or neither.
+    // The lock is held while the child is spawned, so that a search for orphans sees either both
+    // the child and its pid, or neither.
     let mut started = STARTED.lock();
     let child = spawn()?;
     if let (Some(started), Some(pid)) = (&mut *started, pid(&child)) {
@@ -244,16 +244,15 @@ pub(crate) fn start<T>(
     Ok(child)
 }
 
-/// Forgets a child that was waited for.
+/// Forgets a child that has been reaped.
 pub(crate) fn forget(pid: u32) {
     if let Some(started) = &mut *STARTED.lock() {
         started.remove(&pid);
     }
 }
 
-/// Reaps the dead among the adopted orphans. Blocks for `limit` at most: a
-/// process with several threads counts as dead before the last of them has
-/// ended, and cannot be waited for until then.
+/// Reaps adopted orphans that have exited. Blocks for at most `limit`: a process with several
+/// threads counts as dead before its last thread has exited, and cannot be reaped until then.
 pub(crate) fn reap_orphans(limit: Duration) {
     let limit = Instant::now() + limit;
     if STARTED.lock().is_none() {
@@ -267,8 +266,7 @@ pub(crate) fn reap_orphans(limit: Duration) {
     }
 }
 
-/// The orphans that this process has adopted: what is left of servers whose
-/// subreaper is gone.
+/// The orphans that this process has adopted from servers whose subreaper has exited.
 #[derive(Default)]
 struct Orphans {
     alive: HashSet<Process>,
@@ -291,8 +289,8 @@ impl Orphans {
             match pid.filter(|pid| !started.contains(&pid.as_raw_pid().cast_unsigned())) {
                 None => {}
                 Some(pid) if !entry.alive => orphans.dead.push(pid),
-                // The first process of a container also adopts orphans that no
-                // server has started. Its own end is the end of all of them.
+                // Process 1 of a container also adopts orphans that no server has started. When it
+                // exits, the kernel kills all of them.
                 Some(_) if own.is_init() => {}
                 Some(_) => {
                     orphans.alive.insert(entry.process);
@@ -302,14 +300,14 @@ impl Orphans {
         orphans
     }
 
-    /// Returns how many of the dead cannot be reaped yet.
+    /// Reaps the dead orphans, and returns how many of them cannot be reaped yet.
     fn reap(&self) -> usize {
         let pending = |pid: &&Pid| matches!(waitpid(Some(**pid), WaitOptions::NOHANG), Ok(None));
         self.dead.iter().filter(pending).count()
     }
 }
 
-/// A mark for a tree that no guard watches.
+/// Returns a random mark for a new tree.
 pub(crate) fn fresh_mark() -> String {
     format!("{:016x}", fastrand::u64(..))
 }

@@ -1,11 +1,10 @@
-//! Recipients of the messages that a server sends besides its answers:
-//! notifications, cancellations and questions.
+//! The recipients of messages other than responses: notifications, cancellations and server
+//! requests.
 //!
-//! [`recipient`] is the only place that decides it. A link gives its rule: over
-//! Streamable HTTP a message on the stream of a call belongs to that call, over
-//! a [`Channel`](crate::channel::Channel) nothing but a progress token ties a
-//! message to a call. A message that may be meant for several clients goes to
-//! none of them.
+//! Only [`recipient`] decides who receives a message. The link supplies the rule. Over Streamable
+//! HTTP, a message on the stream of a call belongs to that call. Over a
+//! [`Channel`](crate::channel::Channel), only a progress token ties a message to a call. A message
+//! that could be meant for several clients is delivered to none of them.
 
 #[cfg(test)]
 mod tests;
@@ -18,7 +17,7 @@ use crate::exchange::{Ask, Event, Refusal};
 use crate::handler::NotificationHandler;
 use crate::request::Origin;
 
-/// A message of a server that is no answer, by its method.
+/// A message from a server that is not a response, identified by its method.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Unasked<'a> {
     Notification(&'a str),
@@ -27,35 +26,35 @@ pub(crate) enum Unasked<'a> {
 
 /// The rule by which a link ties messages to calls.
 pub(crate) enum LinkRule<'a> {
-    /// The message came on a stream: that of a call, or that of the link.
+    /// Messages arrive on the stream of a call, or on the stream of the link (`None`).
     Stream(Option<&'a Origin>),
-    /// All messages come over one channel.
+    /// All messages arrive over one channel.
     Channel(&'a dyn Fn() -> CallsInFlight),
 }
 
-/// The calls that a message over a channel may belong to.
+/// The calls that a message over a channel could belong to.
 pub(crate) enum CallsInFlight {
     None,
-    /// All of them are of one session; this is the newest one.
+    /// All calls belong to one session. Contains the newest one.
     OneSession(Origin),
     SeveralSessions,
 }
 
-/// The receiver of one message.
+/// The recipient of a message.
 pub(crate) enum Recipient<'a> {
-    /// The link itself answers.
+    /// The link itself, which sends the response.
     Link,
     /// The client of this call.
     Call(Cow<'a, Origin>),
-    /// The call that the progress token in the message names.
+    /// The call identified by the progress token in the message.
     ProgressToken,
-    /// The client that got the question that is cancelled.
+    /// The client that received the request to be cancelled.
     Asked,
     /// The handler of the link.
     Handler,
-    /// No client. A question is refused for this reason.
+    /// No client. A server request is rejected for this reason.
     Nobody(Refusal),
-    /// The method is none of MCP.
+    /// MCP does not define this method.
     Unknown,
 }
 
@@ -69,14 +68,13 @@ pub(crate) fn recipient<'a>(message: Unasked<'_>, rule: LinkRule<'a>) -> Recipie
             }
             recipient => recipient,
         },
-        // On whichever stream it comes: many servers do not send it on that of
-        // the call.
+        // Matched by token on every stream, because many servers do not use the stream of the call.
         Unasked::Notification("notifications/progress") => Recipient::ProgressToken,
         Unasked::Notification("notifications/cancelled") => match rule {
             LinkRule::Stream(_) => caller(rule),
             LinkRule::Channel(_) => Recipient::Asked,
         },
-        // About the server, not about a call on whose stream they happen to come.
+        // These concern the server as a whole, not the call on whose stream they arrive.
         Unasked::Notification(
             "notifications/tools/list_changed"
             | "notifications/prompts/list_changed"
@@ -94,7 +92,7 @@ pub(crate) fn recipient<'a>(message: Unasked<'_>, rule: LinkRule<'a>) -> Recipie
     }
 }
 
-/// The receiver of a message that belongs to the call it was sent during.
+/// Returns the recipient of a message that belongs to the call during which it was sent.
 fn caller(rule: LinkRule<'_>) -> Recipient<'_> {
     match rule {
         LinkRule::Stream(Some(origin)) => Recipient::Call(Cow::Borrowed(origin)),
@@ -108,7 +106,7 @@ fn caller(rule: LinkRule<'_>) -> Recipient<'_> {
 }
 
 impl Recipient<'_> {
-    /// Puts a question to its recipient, or refuses it.
+    /// Delivers a server request to its recipient, or rejects it.
     pub(crate) fn ask(self, ask: Ask, handler: &dyn NotificationHandler) {
         match self {
             Recipient::Link => ask.reply.answer(Ok(Raw::empty_object())),

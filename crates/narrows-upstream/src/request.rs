@@ -1,4 +1,4 @@
-//! A request on its way to a server, and the call behind it.
+//! A request to a server, and the client call that it belongs to.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,22 +9,22 @@ use narrows_wire::Raw;
 use crate::exchange::{Asks, Cancel, Event, EventSink, Notice};
 use crate::memory::ClientMemory;
 
-/// One request to be sent upstream.
+/// One request to send to an upstream.
 pub struct Outgoing<'a> {
     pub method: &'a str,
     pub params: Option<Raw>,
-    /// A value inside `params` and what to put in its place (the upstream's own name or URI).
+    /// A value inside `params` and its replacement (the upstream's own name or URI).
     pub rename: Option<(Raw, Raw)>,
-    /// The client's progress token, a slice of `params`. It is replaced by one
-    /// that is unique on the link, and put back into the notices that come.
+    /// The client's progress token, as a slice of `params`. It is replaced by one that is unique on
+    /// the link, and restored in the notifications that arrive.
     pub progress_token: Option<Raw>,
-    /// The call behind it; none for requests of the gateway's own.
+    /// The client call that the request belongs to. `None` for the gateway's own requests.
     pub origin: Option<Origin>,
     pub timeout: Duration,
 }
 
 impl<'a> Outgoing<'a> {
-    /// A request of the gateway's own.
+    /// Creates a request that the gateway itself sends.
     pub fn own(method: &'a str, params: Option<Raw>, timeout: Duration) -> Self {
         Outgoing {
             method,
@@ -36,8 +36,8 @@ impl<'a> Outgoing<'a> {
         }
     }
 
-    /// Its message, charged to the client until it is written: it is a copy
-    /// of the params, which the call keeps.
+    /// Charges the encoded message to the client until it is written, because it is a copy of the
+    /// params that the call keeps.
     pub fn charged(&self, message: Bytes) -> Bytes {
         let origin = self.origin.as_ref();
         match origin.and_then(|origin| origin.memory.as_ref()) {
@@ -46,7 +46,7 @@ impl<'a> Outgoing<'a> {
         }
     }
 
-    /// The params as the upstream shall see them, with `token` as progress token.
+    /// Returns the params with the upstream's own name, and with `token` as the progress token.
     pub fn params_with_token(&self, token: u64) -> Option<Raw> {
         let params = self.params.as_ref()?;
         if self.rename.is_none() && self.progress_token.is_none() {
@@ -63,21 +63,21 @@ impl<'a> Outgoing<'a> {
     }
 }
 
-/// The client call behind a request, which receives its notices and questions.
+/// The client call behind a request, which receives its notifications and server requests.
 #[derive(Debug, Clone)]
 pub struct Origin {
-    /// The session's serial number, to tell owners apart.
+    /// The session's serial number, which distinguishes the owners of calls.
     pub session: u64,
     pub sink: EventSink,
     pub asks: Asks,
     /// The memory shares of the client.
     pub memory: Option<ClientMemory>,
-    /// Says why, when the call is dropped before its end.
+    /// The reason to send to the server if the call is dropped early.
     pub cancel: Arc<Cancel>,
 }
 
 impl Origin {
-    /// Sends a notice to the client of the call.
+    /// Sends a notification to the client of the call.
     pub fn notice(&self, notice: Notice) {
         match &self.memory {
             Some(memory) => self.sink.send_notice(notice, &memory.responses),

@@ -1,6 +1,6 @@
-//! Redaction of an upstream's settings. A server may repeat a secret that it
-//! was given, in an error or on stderr; whatever of that is logged or shown
-//! passes through here. [`find`] decides which values look secret.
+//! Redacts secrets from an upstream's settings. A server may repeat a secret in an error or on
+//! stderr, so everything it writes is redacted before it is logged or shown. [`find`] decides which
+//! values look like secrets.
 
 mod find;
 #[cfg(test)]
@@ -16,19 +16,19 @@ use self::find::{in_arguments, in_environment};
 use crate::failure::Failure;
 use crate::settings::{RemoteSettings, StdioSettings, UpstreamKind};
 
-/// Of longer messages only the beginning is searched. Events show less.
+/// The maximum number of bytes of a message that are searched and shown.
 const LONGEST_SHOWN: usize = 64 * 1024;
 
-/// Shorter values are too likely to be ordinary words.
+/// The minimum length of a secret, because shorter values are often ordinary words.
 const SHORTEST: usize = 6;
 
 #[derive(Clone, Default)]
 pub struct Secrets(Vec<String>);
 
-/// A message without secrets, or the beginning of one.
+/// A message, or its beginning, without secrets.
 pub struct Redacted<'a> {
     pub text: Cow<'a, str>,
-    /// The length of the message if `text` is only its beginning.
+    /// The length of the full message if `text` is only its beginning.
     pub cut_from: Option<usize>,
 }
 
@@ -56,8 +56,8 @@ impl Secrets {
             })
     }
 
-    /// Returns a message of the server as the log may show it. Only the
-    /// beginning of a long message is searched and returned.
+    /// Returns a message from the server without secrets, for the log. Only the beginning of a long
+    /// message is searched and returned.
     pub fn redacted<'a>(&self, raw: &'a Raw) -> Redacted<'a> {
         let text = raw.as_str();
         let start = &text[..text.floor_char_boundary(LONGEST_SHOWN)];
@@ -85,8 +85,8 @@ impl Secrets {
     }
 }
 
-/// Anything in a configured header, in the query or in the user info of the URL
-/// may be a secret, and so may its parts (`Bearer …`).
+/// Returns the possible secrets of a remote server: the values and words of headers, of the query,
+/// and of the user info in the URL (`Bearer …`).
 pub(crate) fn of_remote(settings: &RemoteSettings) -> Vec<String> {
     let headers = settings.headers.iter();
     let values: Vec<String> = headers
@@ -98,7 +98,7 @@ pub(crate) fn of_remote(settings: &RemoteSettings) -> Vec<String> {
     let authority = settings.url.authority().map(|it| it.as_str());
     if let Some((user, _)) = authority.and_then(|it| it.rsplit_once('@')) {
         let password = user.split_once(':').map_or(user, |(_, it)| it);
-        // Whole: a password may hold any character.
+        // Not split, because a password may contain any character.
         let mut whole = vec![password.to_owned(), decoded(password)];
         let header = user_info(&settings.url);
         whole.extend(words(
@@ -110,11 +110,11 @@ pub(crate) fn of_remote(settings: &RemoteSettings) -> Vec<String> {
     prepared(words(&values))
 }
 
-/// `user:password@` of a URL as a header. The proxy matcher is asked because
-/// it does exactly this, percent signs included, for the URLs of proxies.
+/// Returns `user:password@` of a URL as an `Authorization` value. Uses the proxy matcher, which
+/// already does this for proxy URLs, including percent-decoding.
 pub(crate) fn user_info(url: &Uri) -> Option<HeaderValue> {
     url.authority()?.as_str().contains('@').then_some(())?;
-    // It knows no WebSocket.
+    // The matcher does not know the WebSocket schemes.
     let http = match url.scheme_str() {
         Some("ws" | "wss") => url.to_string().replacen("ws", "http", 1).parse().ok()?,
         _ => url.clone(),
@@ -123,9 +123,8 @@ pub(crate) fn user_info(url: &Uri) -> Option<HeaderValue> {
     matcher.intercept(&http)?.basic_auth().cloned()
 }
 
-/// Returns values in the order in which they are looked for, without those that
-/// are too short. Each is looked for as it stands in JSON, too. Longer ones come
-/// first, so that a value inside of another one leaves no rest of it.
+/// Returns the values to redact, without those that are too short, and with the JSON-escaped form
+/// of each. Longer values come first, so that a value inside another one leaves no remainder.
 fn prepared(values: Vec<String>) -> Vec<String> {
     let mut all: Vec<String> = Vec::with_capacity(values.len());
     for value in values {
@@ -142,16 +141,17 @@ fn prepared(values: Vec<String>) -> Vec<String> {
     all
 }
 
-/// Some hosted servers carry their token in the path.
+/// Returns true for a path segment that looks like a token, because some hosted servers expect one
+/// in the path.
 pub(crate) fn is_token(part: &str) -> bool {
     part.len() >= 20 && part.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// The words of these values that are worth hiding. Short ones are no secrets,
-/// and would riddle the text with stars.
+/// Returns the words of these values that must be redacted. Short words are not secrets, and
+/// redacting them would make the text unreadable.
 pub(crate) fn words(values: &[impl AsRef<str>]) -> Vec<String> {
     let parts = |value: &str| -> Vec<String> {
-        // The scheme of credentials is no secret, and says what a server wants.
+        // The authentication scheme is not a secret, and shows what the server expects.
         let value = match value.split_once(' ') {
             Some((scheme, credentials)) if is_scheme(scheme) => credentials,
             _ => value,
@@ -166,8 +166,8 @@ pub(crate) fn words(values: &[impl AsRef<str>]) -> Vec<String> {
         .collect()
 }
 
-/// Returns true if a word names a way to authenticate: those registered for
-/// HTTP, and two that are in use besides.
+/// Returns true for the name of an authentication scheme: those registered for HTTP, and common
+/// others.
 fn is_scheme(word: &str) -> bool {
     const SCHEMES: [&str; 12] = [
         "apikey",
@@ -188,7 +188,7 @@ fn is_scheme(word: &str) -> bool {
         .any(|scheme| word.eq_ignore_ascii_case(scheme))
 }
 
-/// Without percent signs, as a server sees it.
+/// Decodes percent-encoding, because the server sees the decoded value.
 fn decoded(text: &str) -> String {
     narrows_wire::text::percent_decoded(text).into_owned()
 }

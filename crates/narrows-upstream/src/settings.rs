@@ -1,5 +1,5 @@
-//! Settings of connections to servers. Checked values only: files, environment
-//! and defaults are read by the binary and handed in.
+//! Settings of connections to servers. They contain validated values only: the binary reads files,
+//! environment and defaults.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,16 +11,16 @@ use narrows_wire::frame::Framing;
 /// One server and how to connect to it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UpstreamSettings {
-    /// As the configuration names it; any text.
+    /// The id in the configuration, which may be any text.
     pub id: String,
     pub kind: UpstreamKind,
     pub enabled: bool,
     pub sharing: Sharing,
-    /// Links of sessions' own, besides the shared one.
+    /// The maximum number of links of single sessions, not counting the shared one.
     pub max_links: usize,
     pub startup_timeout: Duration,
     pub connect_timeout: Duration,
-    /// For one call; every progress notice starts it anew.
+    /// The limit for one call. Every progress notification restarts it.
     pub request_timeout: Duration,
     pub health: HealthSettings,
 }
@@ -41,29 +41,28 @@ impl UpstreamSettings {
     }
 }
 
-/// Bounds on what a server can make grow.
+/// Limits on the resources that a server can consume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// One message, in either direction, in bytes.
+    /// The maximum size of a message in either direction, in bytes.
     pub max_message_bytes: usize,
-    /// Items of one kind that are read from one server, over all pages.
+    /// The maximum number of items of one kind from one server, over all pages.
     pub max_items_per_list: usize,
-    /// The time that processes get to exit by themselves before they are killed.
+    /// The time that processes have to exit before they are killed.
     pub grace: Duration,
 }
 
-/// The health checks of connected servers.
+/// Settings for the health checks of connected servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HealthSettings {
-    /// A server that has said nothing for this long is asked for a sign of
-    /// life; `None` never asks.
+    /// The time of silence after which a server is pinged. `None` disables pings.
     pub interval: Option<Duration>,
     /// The limit for one check.
     pub timeout: Duration,
-    /// So many failures in a row, and the connection is made anew.
+    /// The number of failures in a row after which the gateway reconnects.
     pub failures: u32,
-    /// The time for which a server may be silent while it works on calls: many can
-    /// do only one thing at a time.
+    /// The time that a server may be silent while it works on calls, because many servers handle
+    /// one request at a time.
     pub busy: Duration,
 }
 
@@ -78,15 +77,15 @@ impl Default for HealthSettings {
     }
 }
 
-/// The link that a call takes. Over a duplex link nothing ties a server's question
-/// to a call.
+/// Determines the link that a call uses. On a duplex link, nothing ties a server request to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
-    /// Clients that can be asked nothing share one link; others have their own.
+    /// Clients without support for server requests share one link; each other client has its own.
     Auto,
-    /// One link for all; a question with more than one possible owner is refused.
+    /// All clients share one link. Server requests that could be meant for several clients are
+    /// rejected.
     Shared,
-    /// Every session has its own.
+    /// Every session has its own link.
     Session,
 }
 
@@ -103,16 +102,16 @@ pub enum Transport {
     Stdio,
     /// Streamable HTTP.
     Http,
-    /// HTTP+SSE of 2024-11-05.
+    /// HTTP+SSE of MCP 2024-11-05.
     Sse,
     WebSocket,
-    /// Plain JSON-RPC, a POST for each request.
+    /// Plain JSON-RPC with one POST per request.
     Rpc,
     Builtin,
 }
 
 impl Transport {
-    /// Those of servers at an address.
+    /// The transports of remote servers.
     pub const REMOTE: [Transport; 4] = [
         Transport::Http,
         Transport::Sse,
@@ -120,7 +119,7 @@ impl Transport {
         Transport::Rpc,
     ];
 
-    /// The word that the configuration uses.
+    /// Returns the name used in the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Transport::Stdio => "stdio",
@@ -137,30 +136,30 @@ impl Transport {
 pub struct StdioSettings {
     pub command: String,
     pub args: Vec<String>,
-    /// The whole environment of the child; nothing is inherited besides.
+    /// The complete environment of the child process. It inherits no other variables.
     pub env: Vec<(OsString, OsString)>,
     pub cwd: Option<PathBuf>,
     pub framing: Framing,
 }
 
-/// A server at an address.
+/// A server at a URL.
 #[derive(Clone, PartialEq)]
 pub struct RemoteSettings {
     pub url: Uri,
-    /// Sent with every request.
+    /// Headers sent with every request.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     pub protocol: RemoteProtocol,
 }
 
-/// The protocol of a server at an address.
+/// The protocol of a remote server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemoteProtocol {
-    /// Streamable HTTP, and HTTP+SSE where the server turns out to be older.
+    /// Streamable HTTP, or HTTP+SSE if the server only supports that.
     HttpOrSse,
     Http,
     Sse,
     WebSocket,
-    /// The path `/rpc` below the URL.
+    /// Plain JSON-RPC at the path `/rpc` below the URL.
     Rpc,
 }
 
@@ -171,7 +170,7 @@ impl RemoteProtocol {
             || (self == RemoteProtocol::HttpOrSse && transport == Transport::Sse)
     }
 
-    /// Returns the transport that is assumed until another one is found.
+    /// Returns the transport that is assumed until another one is detected.
     pub fn transport(self) -> Transport {
         match self {
             RemoteProtocol::HttpOrSse | RemoteProtocol::Http => Transport::Http,
@@ -183,7 +182,7 @@ impl RemoteProtocol {
 }
 
 impl UpstreamKind {
-    /// Returns the transport that is assumed until another one is found.
+    /// Returns the transport that is assumed until another one is detected.
     pub fn transport(&self) -> Transport {
         match self {
             UpstreamKind::Stdio(_) => Transport::Stdio,
@@ -193,16 +192,16 @@ impl UpstreamKind {
     }
 }
 
-/// Servers that live in this process.
+/// Servers that run inside the gateway's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Builtin {
-    /// Sample tools, a prompt and resources to try the gateway with.
+    /// Sample tools, a prompt and resources for trying out the gateway.
     Demo,
-    /// Shortens texts for a goal.
+    /// A tool that shortens texts with regard to a goal.
     Pruner,
 }
 
-/// As in the usual proxy variables; empty means none.
+/// The values of the usual proxy variables. An empty value means that it is not set.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ProxySettings {
     pub http: String,
@@ -210,8 +209,7 @@ pub struct ProxySettings {
     pub no_proxy: String,
 }
 
-// Environment values, headers and proxy URLs carry secrets, so none of these
-// types prints its fields.
+// Environment values, headers and proxy URLs contain secrets, so these types do not print them.
 impl std::fmt::Debug for StdioSettings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("StdioSettings")

@@ -1,8 +1,8 @@
-//! A server of the older transport, HTTP+SSE (MCP 2024-11-05): one GET, whose
-//! stream of events carries all that the server says, and a POST for each
-//! message to it, at the address that the stream's first event names.
+//! The older transport HTTP+SSE (MCP 2024-11-05). One GET opens an event stream that carries all
+//! messages from the server. Each message to the server is posted to the address that the first
+//! event of the stream names.
 //!
-//! This file makes the [`Channel`]; enter at [`open`].
+//! This module creates the [`Channel`]. Start reading at [`open`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,22 +26,22 @@ use crate::web::{
     Address, Astray, Content, Events, HttpClient, HttpError, HttpResponse, RequestPhase,
 };
 
-/// Messages that wait to be posted.
+/// The maximum number of messages that wait to be posted.
 const QUEUE: usize = 256;
-/// Posts on their way at once.
+/// The maximum number of concurrent POST requests.
 const MAX_POSTS: usize = 128;
-/// A server accepts a message and answers on its stream. One that keeps a post
-/// open for so long has either lost it or will answer all the same.
+/// The limit for a POST. A server accepts the message and responds on its stream. One that keeps
+/// the POST open for longer has either lost the message or will respond anyway.
 const ACCEPT_TIMEOUT: Duration = Duration::from_secs(60);
-/// The address comes right after the stream is opened. Where it does not, the
-/// stream is most likely that of Streamable HTTP.
+/// The limit for the address, which a server sends as soon as the stream is open. If it is missing,
+/// the server most likely speaks Streamable HTTP.
 const ENDPOINT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The limit for the last posts when the link is closed.
+/// The limit for the last POST requests when the link is closed.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// The time that a message whose place in the order matters waits for those before it.
+/// The maximum time that an ordered message waits for earlier ones.
 const ORDER_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Opens the stream and waits for the address, without limit: that is the caller's.
+/// Opens the stream and waits for the address. The caller sets the time limit.
 ///
 /// Must be called inside a tokio runtime.
 pub(crate) async fn open(
@@ -66,13 +66,15 @@ pub(crate) async fn open(
         let status = answer.status();
         let refusal = answer.refusal(&stream.pool, &stream.secrets, RequestPhase::Opening);
         return Err(match refusal.await {
-            // It speaks MCP, but not to a GET.
+            // The server speaks MCP, but does not support GET.
             HttpError::Answered(_) => wrong(format!("it answered HTTP {status} to GET")),
             refusal => refusal.into_failure(&stream.shown),
         });
     }
     if answer.content() != Content::Events {
-        return Err(wrong("it answers GET with no event stream".to_owned()));
+        return Err(wrong(
+            "it does not answer GET with an event stream".to_owned(),
+        ));
     }
     let mut events = answer.events(max_message_bytes, None);
     let first = timeout(ENDPOINT_TIMEOUT, first_event(&mut events)).await;
@@ -80,10 +82,10 @@ pub(crate) async fn open(
     let reference = first.map_err(wrong)?;
     let address = stream.sibling(reference.trim()).map_err(|astray| {
         let at = match astray {
-            Astray::Nowhere => "an address that is none".to_owned(),
+            Astray::Nowhere => "an invalid address".to_owned(),
             Astray::Site(shown) => format!("{shown}, which is another site"),
         };
-        let detail = format!("{}: it wants its messages at {at}", stream.shown);
+        let detail = format!("{}: it expects messages at {at}", stream.shown);
         Failure::new(FailureKind::Protocol, detail)
     })?;
 
@@ -104,18 +106,18 @@ pub(crate) async fn open(
     Ok(Channel {
         outgoing,
         incoming: incoming.boxed(),
-        // The server learns of the end by the end of its stream.
+        // The server detects the end when its stream is closed.
         closer: ends_writer(poster, closing, CLOSE_TIMEOUT),
     })
 }
 
-/// Reads the `endpoint` event, which the stream must begin with.
+/// Reads the `endpoint` event, which must be the first event of the stream.
 async fn first_event(events: &mut Events) -> Result<String, String> {
     loop {
         let what = match events.next().await {
             Ok(Some(event)) => match event.event.as_deref() {
                 Some("endpoint") => return Ok(String::from_utf8_lossy(&event.data).into_owned()),
-                // Something to keep proxies from falling asleep, perhaps.
+                // Possibly an event that keeps proxies from closing the connection.
                 _ if event.data.is_empty() => continue,
                 _ => "does not begin with an endpoint",
             },
@@ -129,7 +131,7 @@ async fn first_event(events: &mut Events) -> Result<String, String> {
 
 struct Reader {
     events: Events,
-    /// Failures of posts.
+    /// Failures of POST requests.
     arrivals: mpsc::Receiver<Arrival>,
     shown: String,
     over: bool,
@@ -139,7 +141,7 @@ impl Reader {
     async fn next(&mut self) -> Option<Arrival> {
         while !self.over {
             let event = tokio::select! {
-                // An answer that is there counts before the failure of its post.
+                // A response that has arrived takes precedence over the failure of its POST.
                 biased;
                 event = self.events.next() => event,
                 Some(arrival) = self.arrivals.recv() => {
@@ -166,13 +168,12 @@ impl Reader {
     }
 }
 
-/// Posts what is queued.
+/// Posts the queued messages.
 ///
-/// Requests and answers do not wait for each other: each costs a round trip.
-/// But nothing should overtake a notification, or be overtaken by it: the
-/// server must know of `initialized` before the first call, and of a call
-/// before its cancellation. A server that holds its posts open loses that
-/// order after [`ORDER_TIMEOUT`], since a call may wait for what comes next.
+/// Requests and responses do not wait for each other, because each costs a round trip.
+/// Notifications must stay in order: the server must receive `initialized` before the first call,
+/// and a call before its cancellation. If the server holds its POST requests open, the order is
+/// given up after [`ORDER_TIMEOUT`], because a call may depend on the next message.
 struct Poster {
     address: Arc<Address>,
     headers: HeaderMap,
@@ -197,21 +198,22 @@ impl Poster {
 
     async fn run(self, mut queue: mpsc::Receiver<Bytes>, closing: CancellationToken) {
         let mut posts = FuturesUnordered::new();
-        // When those on their way were begun.
+        // The start times of the pending POST requests.
         let mut begun = BTreeMap::new();
         for serial in 0_u64.. {
             let message = loop {
                 tokio::select! {
                     message = queue.recv(), if posts.len() < MAX_POSTS => break message,
                     Some(done) = posts.next() => drop(begun.remove(&done)),
-                    // Messages queued before are still posted: one may be a cancellation.
+                    // Messages that are already queued are still posted, because one may be a
+                    // cancellation.
                     () = closing.cancelled(), if !queue.is_closed() => queue.close(),
                 }
             };
             let Some(message) = message else { break };
             let carried = Carried::by(message.clone()).await;
             if carried == Carried::Notification {
-                // Those that have been held open for long are not waited for again.
+                // Requests that have been open for longer are not waited for again.
                 while let Some((_, newest)) = begun.last_key_value()
                     && let Ok(Some(done)) = timeout_at(*newest + ORDER_TIMEOUT, posts.next()).await
                 {
@@ -232,22 +234,22 @@ impl Poster {
         while posts.next().await.is_some() {}
     }
 
-    /// Gives back its own serial number, when it is over.
+    /// Posts a message and returns its serial number when done.
     async fn post(&self, serial: u64, carried: Carried, message: Bytes) -> u64 {
         if let Some(arrival) = self.outcome(carried, message).await {
-            // Refused if the link has ended meanwhile.
+            // Fails if the link has ended meanwhile.
             let _ = self.errors.send(arrival).await;
         }
         serial
     }
 
-    /// Posts a message, and returns what the link has to know about it, if anything.
+    /// Posts a message. Returns the event that the link must handle, if any.
     async fn outcome(&self, carried: Carried, message: Bytes) -> Option<Arrival> {
         let posting = Box::pin(self.try_post(message));
         let error = match timeout(ACCEPT_TIMEOUT, posting).await {
             Ok(accepted) => accepted.err()?,
             Err(_) => {
-                tracing::debug!(server = %self.server, "the server keeps a post open");
+                tracing::debug!(server = %self.server, "the server keeps a POST request open");
                 return None;
             }
         };
@@ -258,13 +260,13 @@ impl Poster {
             _ => None,
         };
         match (gone, carried) {
-            // The session of the stream is gone.
+            // The session of the stream has expired.
             (Some(refused), _) => {
                 let detail = format!("{shown} answered {refused}");
                 Some(Arrival::Ended(Failure::new(FailureKind::Connect, detail)))
             }
             (None, Carried::Request(id)) => {
-                // If the connection broke, the server may have got it all the same.
+                // If the connection broke, the server may still have received the request.
                 let certain = !matches!(error, HttpError::Broken(_));
                 let error = error.into_link_error(shown);
                 Some(Arrival::Unsent { id, error, certain })
@@ -292,7 +294,7 @@ impl Poster {
     }
 }
 
-/// The kind of a message of ours.
+/// The kind of an outgoing message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Carried {
     Request(u64),
@@ -305,7 +307,7 @@ impl Carried {
         match offload::run(message.len(), move || decode(message)).await {
             Ok(Incoming::Single(Message::Request(request))) => {
                 let id = Id::as_u64(&request.id);
-                Carried::Request(id.expect("we number our requests"))
+                Carried::Request(id.expect("the gateway numbers its requests"))
             }
             Ok(Incoming::Single(Message::Response(_))) => Carried::Answer,
             _ => Carried::Notification,

@@ -15,28 +15,28 @@ pub enum State {
     Starting,
     Up {
         revision: Revision,
-        /// From the start of connecting until the lists were there.
+        /// The time from the start of connecting until all lists had been read.
         took: Duration,
         server_info: Raw,
         found: Found,
     },
     Down {
         failure: Arc<Failure>,
-        /// Since it was last up for a while.
+        /// The number of attempts since the server was last up for a while.
         attempts: u32,
-        /// When the next one begins; in the past while it is under way. None
-        /// if only another configuration could help.
+        /// The time of the next attempt, which is in the past while the attempt is running. `None`
+        /// if only a configuration change can help.
         next_try: Option<Instant>,
     },
 }
 
 impl State {
-    /// Up, failed or not wanted: no longer worth waiting for.
+    /// Returns true if the server is up, down or disabled, so that there is no need to wait for it.
     pub fn settled(&self) -> bool {
         !matches!(self, State::Starting)
     }
 
-    /// In one word, as operators read it.
+    /// Returns the state as a word for operators.
     pub fn as_str(&self) -> &'static str {
         match self {
             State::Disabled => "disabled",
@@ -46,8 +46,8 @@ impl State {
         }
     }
 
-    /// In which time a server that is down is tried again; zero while it is
-    /// being tried.
+    /// Returns the time until the next connection attempt, or zero while it is running. `None` if
+    /// no attempt is scheduled.
     pub fn next_try(&self) -> Option<Duration> {
         match self {
             State::Down { next_try, .. } => {

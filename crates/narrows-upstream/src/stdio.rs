@@ -1,8 +1,8 @@
-//! A server that we start ourselves and speak to over its stdin and stdout.
+//! A server that runs as a child process and communicates over stdin and stdout.
 //!
-//! This file makes the [`Channel`]: it starts the child and carries messages
-//! both ways. The child's life and end are kept by [`child_process`], what it writes
-//! to stderr is read by [`stderr`]. Enter at [`open`].
+//! This module creates the [`Channel`]: it starts the child and transports messages in both
+//! directions. [`child_process`] supervises the child and ends it, and [`stderr`] reads its stderr.
+//! Start reading at [`open`].
 
 mod child_process;
 mod spawn;
@@ -33,18 +33,18 @@ use child_process::{ChildProcess, ProcessState};
 pub(crate) use stderr::StderrHistory;
 use stderr::Tail;
 
-/// Messages that wait for the child to read them.
+/// The maximum number of messages that wait for the child to read them.
 const QUEUE: usize = 256;
-/// Messages that are framed before anything is written.
+/// The maximum number of messages that are framed for one write.
 const BATCH: usize = 64;
-/// Framed messages are written once they are this long, so that a queue of large
-/// messages is not held twice.
+/// The number of framed bytes that triggers a write, so that a queue of large messages is not held
+/// in memory twice.
 const CHUNK: usize = 256 * 1024;
-/// The time that the reader waits for the exit status after the output has ended,
-/// and for output after the process has: the two come in either order.
+/// The time that the reader waits for the exit status after the output has ended, and for output
+/// after the process has exited. The two may happen in either order.
 const SETTLE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Starts the server. `grace` is what closing the channel may take in all.
+/// Starts the server. `grace` is the total time that closing the channel may take.
 ///
 /// Must be called inside a tokio runtime.
 pub(crate) fn open(
@@ -56,7 +56,8 @@ pub(crate) fn open(
     max_message_bytes: usize,
     grace: Duration,
 ) -> Result<Channel, Failure> {
-    // Before the process, so that none of an earlier one is taken for its own.
+    // Called before the process is started, so that output of an earlier process is not attributed
+    // to it.
     let tail = history.map_or_else(Tail::default, |history| history.begin());
     let (guard, subreaper) = (guard.get(), guard.subreaper());
     let mark = guard.map_or_else(process::fresh_mark, Guard::mark);
@@ -107,9 +108,8 @@ pub(crate) fn open(
     })
 }
 
-/// Writes what is queued, as much as there is in one go, until the queue or the
-/// child ends. A failed write says only that the child stopped reading; why,
-/// the reader will find out.
+/// Writes the queued messages in batches until the queue or the child ends. A failed write only
+/// shows that the child has stopped reading; the reader determines the reason.
 async fn write(
     mut stdin: ChildStdin,
     framing: Framing,
@@ -122,7 +122,8 @@ async fn write(
         let count = tokio::select! {
             biased;
             count = queue.recv_many(&mut batch, BATCH) => count,
-            // Messages queued before are still written: one may be a cancellation.
+            // Messages that are already queued are still written, because one may be a
+            // cancellation.
             () = closing.cancelled() => {
                 queue.close();
                 queue.recv_many(&mut batch, BATCH).await
@@ -145,7 +146,7 @@ async fn write(
 
 async fn flush(stdin: &mut ChildStdin, buffer: &mut BytesMut) -> bool {
     let written = stdin.write_all(buffer).await.is_ok();
-    // One large message must not cost its size for the rest of the link's life.
+    // A large message must not keep its memory allocated for the lifetime of the link.
     if buffer.capacity() > 2 * CHUNK {
         *buffer = BytesMut::new();
     } else {
@@ -166,7 +167,7 @@ struct Reader {
 
 enum Phase {
     Reading,
-    /// The output has ended, perhaps within a last line.
+    /// The output has ended, but the decoder may still contain a last line.
     Draining,
     Over,
 }
@@ -182,7 +183,7 @@ impl Reader {
             match frame {
                 Ok(Some(frame)) => return Some(Arrival::Message(frame)),
                 Err(FrameError::TooLarge { max }) => return Some(Arrival::TooLarge(max)),
-                // Half a frame at the end is explained by the end itself.
+                // An incomplete frame at the end is explained by the end itself.
                 Err(FrameError::Broken(_)) if matches!(self.phase, Phase::Draining) => {}
                 Err(error @ FrameError::Broken(_)) => {
                     self.phase = Phase::Over;
@@ -204,8 +205,8 @@ impl Reader {
         }
     }
 
-    /// Reads more; false at the end. An output that a grandchild holds open
-    /// ends with the server nevertheless.
+    /// Reads more output. Returns false at the end, which is also reached when the server has
+    /// exited but a grandchild holds the output open.
     async fn fill(&mut self) -> bool {
         let read = tokio::select! {
             biased;
@@ -229,7 +230,7 @@ impl Reader {
         if self.closing.is_cancelled() {
             return Failure::new(FailureKind::Closed, "was closed");
         }
-        // The reason is in the last lines, which may be still on their way.
+        // The reason is in the last lines of stderr, which may not have been read yet.
         let _ = timeout(SETTLE_TIMEOUT, self.tail.complete()).await;
         if let Some(number) = self.tail.not_started() {
             let error = std::io::Error::from_raw_os_error(number);
@@ -255,6 +256,6 @@ fn describe(life: ProcessState) -> String {
         .map(|code| format!("exited with status {code}"));
     let signal = status
         .and_then(|status| status.signal())
-        .map(|signal| format!("was ended by signal {signal}"));
+        .map(|signal| format!("was terminated by signal {signal}"));
     code.or(signal).unwrap_or_else(|| "ended".to_owned())
 }

@@ -1,12 +1,11 @@
-//! The subreaper: a small process of the same binary between the gateway and
-//! each server, which adopts the processes that the server leaves behind.
+//! The subreaper: a small process of the same binary between the gateway and each server. It adopts
+//! the processes that the server leaves behind.
 //!
-//! A daemon that leaves its group and session and clears its environment is
-//! tied to its server by nothing but its parent, and an orphan's parent is the
-//! nearest subreaper above it. So as long as this process lives, whatever its
-//! server has started is found below it. When the gateway is gone, it ends all
-//! of that. Should it be killed itself, the gateway, a subreaper too, adopts
-//! what is left. Enter at [`run`].
+//! A daemon that leaves its group and session and clears its environment can only be traced to its
+//! server through its parent, and an orphan is adopted by its nearest ancestor that is a subreaper.
+//! Therefore, as long as this process lives, everything that its server has started remains below
+//! it. When the gateway has ended, it ends all of these processes. If it is killed itself, the
+//! gateway adopts the remaining processes, because it is a subreaper too. Start reading at [`run`].
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -23,22 +22,21 @@ use rustix::stdio::{dup2_stdin, dup2_stdout, stderr};
 use crate::guard::{end, ignore_signals};
 use crate::process::{Tree, become_subreaper};
 
-/// Precedes the number of the error on stderr if the server cannot be started.
+/// The prefix of the errno on stderr if the server cannot be started.
 pub(crate) const NOT_STARTED: &str = "narrows-subreaper: errno ";
 
-/// Between two looks at the parent once the gateway has closed the pipe.
+/// The interval at which the parent is checked after the gateway has closed the pipe.
 const PARENT_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The process itself: starts the server and returns with its status. The
-/// first argument is the number of the gateway's process, the others are the
-/// server's command.
+/// Runs the subreaper process: starts the server and exits with its status. The first argument is
+/// the pid of the gateway, and the others are the server's command.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut arguments = arguments.into_iter();
     let gateway = arguments.next().and_then(|pid| pid.to_str()?.parse().ok());
     let (Some(gateway), Some(program)) = (gateway, arguments.next()) else {
         return ExitCode::FAILURE;
     };
-    // The gateway signals the whole group, and this process goes last.
+    // The gateway signals the whole group, and this process must exit last.
     let _ = ignore_signals();
     become_subreaper();
     let server = match Command::new(program).args(arguments).spawn() {
@@ -49,8 +47,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(127);
         }
     };
-    // A server that closes its input or its output is noticed by that, so the
-    // ends are its own. Stderr stays, to notice the end of the gateway.
+    // The server must own the only ends of its stdin and stdout, so that closing them is noticed.
+    // Stderr stays open to detect the end of the gateway.
     if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
         let _ = dup2_stdin(&null);
         let _ = dup2_stdout(&null);
@@ -71,7 +69,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     })
 }
 
-/// The gateway, as its child sees it.
+/// The gateway, as seen by its child process.
 struct Gateway {
     pid: i32,
 }
@@ -84,7 +82,8 @@ impl Gateway {
         }
     }
 
-    /// A process that ends closes its pipes before its children get another parent.
+    /// Returns true if the gateway is exiting. An exiting process closes its pipes before its
+    /// children get a new parent.
     fn is_ending(&self) -> bool {
         self.is_gone() || poll_stderr(Some(&Timespec::default()))
     }
@@ -94,11 +93,11 @@ impl Gateway {
     }
 }
 
-/// Waits until the gateway has closed its end of stderr, which it does only
-/// when it ends. Returns false after the timeout.
+/// Waits until the gateway has closed its end of stderr, which only happens when it exits. Returns
+/// false after the timeout.
 fn poll_stderr(timeout: Option<&Timespec>) -> bool {
     loop {
-        // The error of a pipe without a reader is reported without being asked for.
+        // `poll` reports the error of a pipe without a reader even if no event is requested.
         let mut polled = [PollFd::from_borrowed_fd(stderr(), PollFlags::empty())];
         match poll(&mut polled, timeout) {
             Err(Errno::INTR) => {}
@@ -107,7 +106,7 @@ fn poll_stderr(timeout: Option<&Timespec>) -> bool {
     }
 }
 
-/// Ends all processes below this one. The two threads take turns.
+/// Ends all processes below this one. The lock lets only one of the two threads do this at a time.
 fn end_all() {
     static ENDING: Mutex<()> = Mutex::new(());
 
@@ -115,7 +114,7 @@ fn end_all() {
     end(&mut Tree::below(getpid().as_raw_pid()));
 }
 
-/// Waits for the server, and reaps the orphans that end before it.
+/// Waits for the server, and reaps the orphans that exit before it.
 fn wait_for(server: Option<Pid>) -> Option<WaitStatus> {
     loop {
         match rustix::process::wait(WaitOptions::empty()) {
@@ -126,11 +125,11 @@ fn wait_for(server: Option<Pid>) -> Option<WaitStatus> {
     }
 }
 
-/// Ends this process as the server has ended.
+/// Exits with the server's exit status or signal.
 fn leave_as(status: Option<WaitStatus>) -> ! {
     let signal = status.and_then(WaitStatus::terminating_signal);
     if let Some(signal) = signal.and_then(Signal::from_named_raw) {
-        // Signals that are ignored here do not end it.
+        // Has no effect for the signals that are ignored here.
         let _ = kill_process(getpid(), signal);
     }
     let code = status.and_then(WaitStatus::exit_status);

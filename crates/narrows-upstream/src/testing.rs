@@ -1,6 +1,6 @@
-//! Fixtures shared by the tests of all transports. Servers are small and real, on
-//! loopback. Where time matters it is paused: it then moves only when every task
-//! waits, so nothing is raced.
+//! Fixtures shared by the tests of all transports. Servers are small and real, and listen on
+//! loopback. Where timing matters, time is paused and advances only when all tasks are waiting, so
+//! there are no races.
 
 pub(crate) mod fronts;
 pub(crate) use narrows_testkit::http_server as server;
@@ -35,13 +35,13 @@ pub(crate) const LIMITS: Limits = Limits {
 };
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// Fails instead of hanging.
+/// Fails after 20 s instead of hanging.
 pub(crate) fn soon<F: Future>(future: F) -> impl Future<Output = F::Output> {
     let limited = Box::pin(tokio::time::timeout(Duration::from_secs(20), future));
     async { limited.await.expect("within 20 s") }
 }
 
-/// The settings that lead to a server of a test.
+/// Provides the settings for connecting to a test server.
 pub(crate) trait Addressed {
     fn settings(&self) -> RemoteSettings;
 }
@@ -56,7 +56,7 @@ impl Addressed for server::Server {
     }
 }
 
-/// Counts and publishes nothing.
+/// An observer that ignores all events.
 pub(crate) struct NoObserver;
 
 impl UpstreamObserver for NoObserver {
@@ -66,7 +66,7 @@ impl UpstreamObserver for NoObserver {
     fn tool_changed(&self, _: Option<ToolChange>) {}
 }
 
-/// Has no servers.
+/// A connector without servers.
 pub(crate) struct NoBuiltins;
 
 impl BuiltinConnector for NoBuiltins {
@@ -90,7 +90,7 @@ pub(crate) fn raw(value: &Value) -> Raw {
     Raw::parse(Bytes::from(value.to_string())).unwrap()
 }
 
-/// What belongs to no call, as it was heard.
+/// The messages outside any call, as received by the handler.
 pub(crate) struct Heard {
     pub(crate) notices: mpsc::UnboundedReceiver<Notice>,
     pub(crate) asks: mpsc::UnboundedReceiver<Ask>,
@@ -129,7 +129,7 @@ pub(crate) fn handler() -> (Arc<TestHandler>, Heard) {
     (Arc::new(TestHandler(notice_to, ask_to, withdraw_to)), heard)
 }
 
-/// A link over a channel, and what is heard on it.
+/// Initialises a link over a channel. Returns it with the messages it receives outside any call.
 pub(crate) async fn greet(channel: Channel) -> Result<(Arc<Duplex>, Heard), Failure> {
     let (handler, heard) = handler();
     let (hello, tasks) = (hello(), TaskTracker::new());
@@ -147,7 +147,7 @@ pub(crate) async fn greet(channel: Channel) -> Result<(Arc<Duplex>, Heard), Fail
     Ok((link, heard))
 }
 
-/// All that arrives on a channel, the end last.
+/// Returns everything that arrives on a channel, including its end.
 pub(crate) async fn read_out(
     mut channel: Channel,
     describe: impl Fn(&Failure) -> String,

@@ -1,9 +1,8 @@
-//! Timers that serve one call after the other.
+//! Timers that are reused by successive calls.
 //!
-//! Nearly every time limit of a call is dropped before it is up. Entering a
-//! timer into the runtime's wheel and removing it costs more than all else
-//! about it, so the timer of a call that has ended stays where it is and
-//! serves the next call. It may fire too early then, and is set again.
+//! Nearly every timeout of a call is dropped before it expires. Inserting a timer into the
+//! runtime's wheel and removing it is the most expensive part, so the timer of a finished call
+//! stays in the wheel and serves the next call. If it then fires too early, it is set again.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,30 +13,30 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use parking_lot::Mutex;
 
-/// Longer than any wait, and short enough to be added to any instant.
+/// Longer than any wait, and short enough to be added to any instant without overflow.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// A spare timer holds the memory of the task that polled it last.
+/// The maximum number of spare timers. Each holds the memory of the task that polled it last.
 const MAX_SPARE: usize = 64;
 
-/// Timers for limits of about the same length. With limits of several lengths
-/// most spare timers would have to be set again.
+/// Timers for timeouts of similar length. If the lengths varied, most spare timers would have to be
+/// set again.
 #[derive(Debug, Default)]
 pub struct Timers {
     spare: Mutex<Vec<Pin<Box<Sleep>>>>,
 }
 
-/// A future that is ready at its deadline.
+/// A future that completes at its deadline.
 #[derive(Debug)]
 pub struct Timer {
-    /// `None` only while it is dropped.
+    /// `None` only while the timer is being dropped.
     sleep: Option<Pin<Box<Sleep>>>,
     deadline: Instant,
     timers: Arc<Timers>,
 }
 
 impl Timers {
-    /// Returns a timer for a time from now on, however long.
+    /// Returns a timer that completes after `duration`, which may be of any length.
     pub fn sleep(self: &Arc<Self>, duration: Duration) -> Timer {
         self.sleep_until(Instant::now() + duration.min(FOREVER))
     }
@@ -62,7 +61,7 @@ impl Timers {
 }
 
 impl Timer {
-    /// Moves the deadline.
+    /// Changes the deadline.
     pub fn reset(&mut self, deadline: Instant) {
         self.deadline = deadline;
         if let Some(sleep) = &mut self.sleep
@@ -110,7 +109,7 @@ mod tests {
     async fn a_spare_timer_is_ready_at_the_deadline_of_its_next_call() {
         let timers = Arc::<Timers>::default();
         let start = Instant::now();
-        // Polled, so that it is in the wheel.
+        // Polled, so that the timer is inserted into the wheel.
         let unused = timers.sleep_until(start + 10 * SECOND);
         assert!(tokio::time::timeout(SECOND, unused).await.is_err());
         for deadline in [start + 12 * SECOND, start + 15 * SECOND] {

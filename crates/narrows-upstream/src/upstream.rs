@@ -1,10 +1,9 @@
-//! Upstreams: the servers we call, with their state, their offers and the links
-//! to them.
+//! Upstreams: the servers that the gateway calls, with their state, their lists and the links to
+//! them.
 //!
-//! An [`Upstream`] has one shared link, kept open by its
-//! [supervisor](supervisor), which also feeds the catalogue; sessions that can
-//! be asked questions open links of their own. [`connect`] chooses the
-//! transport of a link.
+//! An [`Upstream`] has one shared link, which its [supervisor](supervisor) keeps open and uses to
+//! read the lists. Sessions whose clients support server requests open links of their own.
+//! [`connect`] chooses the transport of a link.
 
 mod circuit;
 mod connect;
@@ -39,10 +38,10 @@ use crate::hooks::UpstreamObserver;
 use crate::secrets::{Redacted, Secrets};
 use crate::settings::{Sharing, Transport, UpstreamSettings};
 
-/// One server we call.
+/// One instance of a server that the gateway calls.
 pub struct Upstream {
-    /// The number of its id: what sessions and views know of a server is kept
-    /// by it, whichever instance of the server they meet.
+    /// The number of the server id. Sessions and views store data about a server under this number,
+    /// which is the same for all instances of the server.
     pub index: usize,
     /// The number of this instance.
     pub serial: u64,
@@ -84,13 +83,13 @@ impl Upstream {
         &*self.observer
     }
 
-    /// Returns a message of the server as the log may show it, without secrets.
+    /// Returns a message from the server without secrets, for the log.
     pub fn redacted<'a>(&self, message: &'a Raw) -> Redacted<'a> {
         self.secrets.redacted(message)
     }
 
-    /// Returns which link a call takes. A server without sessions needs no
-    /// link for each of them.
+    /// Returns the sharing mode for calls. A plain JSON-RPC server has no sessions, so its link is
+    /// always shared.
     pub fn sharing(&self) -> Sharing {
         match self.settings.kind.transport() {
             Transport::Rpc => Sharing::Shared,
@@ -98,7 +97,7 @@ impl Upstream {
         }
     }
 
-    /// Translates a link's error for the caller.
+    /// Converts the error of a link into the error for the caller.
     pub fn error(&self, error: LinkError) -> Error {
         let server = self.settings.id.clone();
         match error {

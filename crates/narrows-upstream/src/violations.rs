@@ -1,10 +1,10 @@
-//! Log messages about what a server does wrong over and over.
+//! Log messages about repeated protocol violations of a server.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts what a server does wrong over and over. Saying it each time would let
-/// one server fill the log.
+/// Counts the protocol violations of a server. Only some of them are logged, because a server could
+/// otherwise flood the log.
 #[derive(Debug, Default)]
 pub(crate) struct ViolationLog(AtomicU64);
 
@@ -14,7 +14,11 @@ impl ViolationLog {
         match times {
             1 => tracing::warn!(server, "the server sent {what}"),
             _ if times.is_power_of_two() => {
-                tracing::warn!(server, times, "the server sent {what}, and the like before");
+                tracing::warn!(
+                    server,
+                    times,
+                    "the server repeatedly sent invalid messages, most recently {what}"
+                );
             }
             _ => {}
         }

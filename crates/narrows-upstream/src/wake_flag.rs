@@ -1,4 +1,4 @@
-//! A waker that remembers that it was woken.
+//! A waker that records wake-ups.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,8 +6,8 @@ use std::task::{Wake, Waker};
 
 use futures_util::task::AtomicWaker;
 
-/// Wakes the task that polls a future, and remembers it, for a future that is
-/// polled only after a wake-up.
+/// Wakes the task that polls a future, and records the wake-up, so that the future is only polled
+/// after one.
 #[derive(Debug)]
 pub struct WakeFlag {
     is_raised: AtomicBool,
@@ -15,7 +15,7 @@ pub struct WakeFlag {
 }
 
 impl WakeFlag {
-    /// Returns a raised flag: every future is polled once at first.
+    /// Returns a raised flag, because every future must be polled once at first.
     pub fn raised() -> Arc<WakeFlag> {
         Arc::new(WakeFlag {
             is_raised: AtomicBool::new(true),
@@ -23,13 +23,12 @@ impl WakeFlag {
         })
     }
 
-    /// Lowers the flag and returns true if it was raised. The next wake-up
-    /// wakes `task`.
+    /// Clears the flag, and returns true if it was raised. The next wake-up wakes `task`.
     pub fn take(&self, task: &Waker) -> bool {
         // Registered first, so that no wake-up is missed.
         self.task.register(task);
-        // The flag is mostly low, and a load costs less than a swap. The swap
-        // orders the poll after the wake-up that it clears.
+        // The flag is usually not raised, and a load costs less than a swap. The swap orders the
+        // poll after the wake-up that it clears.
         self.is_raised.load(Ordering::Relaxed) && self.is_raised.swap(false, Ordering::AcqRel)
     }
 }

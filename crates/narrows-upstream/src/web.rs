@@ -1,6 +1,5 @@
-//! HTTP as a client, for every transport that begins with it: connections and
-//! their reuse, addresses with what must be sent there, answers as JSON or as
-//! events, and what a refusal means.
+//! The HTTP client for all HTTP-based transports: pooled connections, addresses and their headers,
+//! responses as JSON or events, and the meaning of error statuses.
 
 mod address;
 mod client;

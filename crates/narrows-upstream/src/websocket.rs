@@ -1,5 +1,5 @@
-//! WebSockets on either side of the gateway: bounds, signs of life of the peer,
-//! and the writing of messages, one per text frame.
+//! WebSockets on both sides of the gateway: limits, detection of dead peers, and writing messages
+//! with one text frame each.
 
 use std::io;
 use std::pin::Pin;
@@ -22,22 +22,22 @@ use tokio_util::sync::CancellationToken;
 use crate::memory::{MemoryShare, SMALL};
 use crate::offload;
 
-/// The name by which MCP goes among WebSocket's subprotocols.
+/// The name of the MCP subprotocol.
 pub const SUBPROTOCOL: &str = "mcp";
 
-/// Messages that are framed before anything is written.
+/// The maximum number of messages that are framed for one write.
 const BATCH: usize = 64;
 
-/// Framed messages are written once they are this long.
+/// The number of framed bytes that triggers a write.
 const FLUSH_ABOVE: usize = 256 * 1024;
 
-/// The library would take 128 KiB for each connection, used or not.
+/// The read buffer of each connection in bytes. The library's default is 128 KiB.
 const READ_BUFFER: usize = 16 * 1024;
 
-/// The number of pings that the peer may leave unanswered before it counts as gone.
+/// The number of intervals of silence after which the peer counts as dead.
 const MISSED: u32 = 3;
 
-/// Bytes of pongs that it may leave unread.
+/// The maximum number of bytes of unread pongs.
 const MAX_PONGS: usize = 64 * 1024;
 
 pub fn config(max_message_bytes: usize) -> WebSocketConfig {
@@ -47,26 +47,24 @@ pub fn config(max_message_bytes: usize) -> WebSocketConfig {
         .max_frame_size(Some(max_message_bytes))
 }
 
-/// The bytes under a WebSocket, and what they tell of the other end: whether
-/// it speaks, and whether it listens.
+/// The byte stream below a WebSocket, which records whether the peer sends and receives data.
 ///
-/// Frames would tell less. Half a frame is a sign of life too, of a peer whose
-/// pong has to wait until the other half is out.
+/// Recording frames would be less reliable: half a frame is also a sign of life, and the peer
+/// cannot send its pong before the other half.
 pub struct Line<S> {
     io: S,
     signs: Arc<Signs>,
 }
 
-/// The activity on a line since it was last read.
+/// The activity on the byte stream since it was last checked.
 #[derive(Debug, Default)]
 pub struct Signs {
     heard: AtomicBool,
     taken: AtomicUsize,
 }
 
-/// Pongs that may still wait to be written. The library answers pings by
-/// itself, and would keep the answers to a peer that asks on without reading
-/// until there is no more memory.
+/// Limits the pongs that wait to be written. The library answers pings automatically, and would
+/// otherwise buffer an unlimited number of pongs for a peer that sends pings without reading.
 #[derive(Debug, Default)]
 pub struct Pongs(usize);
 
@@ -82,19 +80,19 @@ impl<S> Line<S> {
 }
 
 impl Signs {
-    /// Returns true if anything came.
+    /// Returns true if any data has arrived.
     fn heard(&self) -> bool {
         self.heard.swap(false, Ordering::Relaxed)
     }
 
-    /// The number of bytes that the peer, or the system on its behalf, has taken.
+    /// Returns the number of bytes that the peer, or the operating system for it, has accepted.
     fn taken(&self) -> usize {
         self.taken.swap(0, Ordering::Relaxed)
     }
 }
 
 impl Pongs {
-    /// Takes note of a ping; false if too many of its like are unanswered.
+    /// Counts a ping that must be answered. Returns false if too many pongs are unread.
     pub fn owe(&mut self, payload: &Bytes, signs: &Signs) -> bool {
         self.0 = self.0.saturating_sub(signs.taken()) + payload.len() + 2;
         self.0 <= MAX_PONGS
@@ -138,25 +136,24 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Line<S> {
     }
 }
 
-/// The end of the writing.
+/// The reason why writing has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Written {
-    /// There is nothing more to write.
+    /// The queue was closed, and all messages have been written.
     All,
-    /// The other end gave no sign of life, though it was asked for one.
+    /// The peer has not responded to pings.
     Unheard,
 }
 
-/// Writes what comes, several messages at once if they are there, and asks a
-/// silent peer for a sign of life. A peer that is still busy with what was
-/// written to it before has not been asked, and owes none.
+/// Writes queued messages in batches, and pings a silent peer. While earlier messages are still
+/// being written, no ping is sent and none counts as missed.
 ///
-/// Ends when nobody can send any more, or is `closing`; what was queued before
-/// is still written: it may be a cancellation. The queue is closed when it
-/// returns, by which its senders learn of the end.
+/// Ends when all senders have been dropped or `closing` is cancelled. Messages that are already
+/// queued are still written, because one may be a cancellation. The queue is closed on return, so
+/// that senders notice the end.
 ///
-/// The library copies messages into a buffer of its own, which is charged to
-/// `memory` until it is written.
+/// The library copies messages into its own buffer, which is charged to `memory` until it is
+/// written.
 pub async fn write<S: AsyncRead + AsyncWrite + Unpin>(
     sink: &mut SplitSink<WebSocketStream<Line<S>>, Message>,
     queue: &mut mpsc::Receiver<Bytes>,

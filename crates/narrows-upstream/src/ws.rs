@@ -1,6 +1,6 @@
-//! A server behind a WebSocket: one message per text frame, both ways.
+//! A WebSocket server, with one message per text frame in both directions.
 //!
-//! This file makes the [`Channel`]; enter at [`open`].
+//! This module creates the [`Channel`]. Start reading at [`open`].
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -31,15 +31,15 @@ use crate::settings::RemoteSettings;
 use crate::web::{Address, HttpClient, Site, Stream, words};
 use crate::websocket::{self, Line, Pongs, SUBPROTOCOL, Signs, Written};
 
-/// Messages that wait to be written.
+/// The maximum number of messages that wait to be written.
 const QUEUE: usize = 256;
-/// The interval of pings to a silent server. A server that is busy may miss two.
+/// The interval of pings to a silent server. A busy server may miss two.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 /// The limit for closing a connection to a server that does not read.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Headers that the configuration cannot change, and that of the proxy, which was
-/// sent already.
+/// Headers that the configuration cannot change, and the proxy credentials, which have already been
+/// sent to the proxy.
 const NOT_CONFIGURED: [HeaderName; 6] = [
     CONNECTION,
     UPGRADE,
@@ -51,18 +51,18 @@ const NOT_CONFIGURED: [HeaderName; 6] = [
 
 type Socket = WebSocketStream<Line<TokioIo<Box<dyn Stream>>>>;
 
-/// The state that reader and writer share about the end.
+/// The state about the end of the connection that reader and writer share.
 #[derive(Clone, Default)]
 struct Ends {
-    /// We close the connection.
+    /// Cancelled when the gateway closes the connection.
     closing: CancellationToken,
-    /// The server gives no sign of life.
+    /// Cancelled when the server has not responded to pings.
     silent: CancellationToken,
-    /// The error of the server, for the close frame.
+    /// The server's protocol violation, reported in the close frame.
     fault: Arc<OnceLock<(CloseCode, &'static str)>>,
 }
 
-/// Connects, without limit: that is the caller's.
+/// Opens a connection. The caller sets the time limit.
 ///
 /// Must be called inside a tokio runtime.
 pub(crate) async fn open(
@@ -71,10 +71,10 @@ pub(crate) async fn open(
     max_message_bytes: usize,
 ) -> Result<Channel, Failure> {
     let mut address = Address::new(client, settings, "")?;
-    // As it is called here, `wss` for `https`.
+    // Shown with the scheme `wss` instead of `https`.
     address.shown = address.shown.replacen("http", "ws", 1);
     let shaken = match shake_hands(client, settings, &address, true, max_message_bytes).await {
-        // It does not know the subprotocol, and is asked without.
+        // The server does not support the subprotocol, so the handshake is repeated without it.
         Err(Error::Protocol(ProtocolError::SecWebSocketSubProtocolError(
             SubProtocolError::NoSubProtocol,
         ))) => shake_hands(client, settings, &address, false, max_message_bytes).await,
@@ -137,8 +137,8 @@ async fn shake_hands(
     Ok((socket, signs))
 }
 
-/// Returns the WebSocket URL for a configured URL, which may be an `http` one. User
-/// info has become a header.
+/// Returns the WebSocket URL for a configured URL, which may have an `http` scheme. User info is
+/// omitted, because it is sent in a header.
 fn websocket_url(url: &Uri) -> Result<Uri, Error> {
     let site = Site::of(url).ok_or(Error::Url(UrlError::UnsupportedUrlScheme))?;
     let scheme = if site.is_https() { "wss" } else { "ws" };
@@ -170,7 +170,7 @@ fn explain(error: Error, address: &Address) -> Failure {
             Failure::new(kind, detail)
         }
         error => {
-            let detail = format!("{shown} opens no WebSocket: {error}");
+            let detail = format!("{shown} did not open a WebSocket: {error}");
             Failure::new(FailureKind::WrongTransport, detail)
         }
     }
@@ -189,7 +189,7 @@ struct Reader {
 
 enum Phase {
     Reading,
-    /// The reason of the end, which is not reported yet.
+    /// The connection has ended for this reason, which has not been reported yet.
     Ending(FailureKind, String),
     Over,
 }
@@ -209,7 +209,7 @@ impl Reader {
                 biased;
                 frame = self.stream.next() => frame,
                 () = self.ends.silent.cancelled() => {
-                    let detail = "no sign of life, though it was asked for one".to_owned();
+                    let detail = "it did not respond to pings".to_owned();
                     self.phase = Phase::Ending(FailureKind::Connect, detail);
                     continue;
                 }
@@ -218,9 +218,10 @@ impl Reader {
                 Some(Ok(Message::Text(text))) => return Some(Arrival::Message(text.into())),
                 Some(Ok(Message::Ping(payload))) => match self.pongs.owe(&payload, &self.signs) {
                     true => continue,
-                    false => {
-                        self.blame(CloseCode::Policy, "it asks on without reading the answers")
-                    }
+                    false => self.blame(
+                        CloseCode::Policy,
+                        "it sends pings without reading the pongs",
+                    ),
                 },
                 Some(Ok(Message::Pong(_) | Message::Frame(_))) => continue,
                 Some(Ok(Message::Binary(_))) => {
@@ -229,8 +230,8 @@ impl Reader {
                 Some(Ok(Message::Close(frame))) => {
                     (FailureKind::Connect, farewell(frame, &self.secrets))
                 }
-                // The rest of that message follows in the connection, and cannot be
-                // skipped without reading it (RFC 6455, 7.4.1: 1009).
+                // The rest of the message follows on the connection and cannot be skipped without
+                // reading it (RFC 6455, 7.4.1: 1009).
                 Some(Err(Error::Capacity(_))) => {
                     let (kind, _) = self.blame(CloseCode::Size, "message too large");
                     let detail = format!("it sent a message of more than {} bytes", self.max);
@@ -254,7 +255,7 @@ impl Reader {
 }
 
 impl Reader {
-    /// Notes an error of the server for the close frame.
+    /// Records a protocol violation of the server for the close frame.
     fn blame(&self, code: CloseCode, what: &'static str) -> (FailureKind, String) {
         self.ends.fault.get_or_init(|| (code, what));
         (FailureKind::Protocol, what.to_owned())
@@ -272,8 +273,8 @@ fn farewell(frame: Option<CloseFrame>, secrets: &[String]) -> String {
     }
 }
 
-/// Writes until the connection is closed by us, lost, or silent. A failed write
-/// says only that the connection is gone; why, the reader will find out.
+/// Writes until the gateway closes the connection, or it is lost or silent. A failed write only
+/// shows that the connection is lost; the reader determines the reason.
 async fn write(
     mut sink: SplitSink<Socket, Message>,
     mut queue: mpsc::Receiver<Bytes>,
@@ -295,7 +296,8 @@ async fn write(
     }
     let (code, reason) = ends.fault.get().copied().unwrap_or((CloseCode::Normal, ""));
     let reason = Utf8Bytes::from_static(reason);
-    // Refused where the server was first: it may wait for the echo of its own.
+    // Fails if the server has already sent a close frame. In that case the echo of that frame must
+    // still be written.
     let close = Message::Close(Some(CloseFrame { code, reason }));
     if sink.send(close).await.is_err() {
         let _ = sink.close().await;

@@ -1,9 +1,9 @@
-//! How fast a message is checked, the only work done on every byte of a large
-//! tool result, and how fast its text is taken out of it. Prints gigabytes per
-//! second beside those of serde_json (`&RawValue`, `Cow<str>`) in the same
-//! run, since absolute figures move with the machine.
+//! Measures the validation of a message, which is the only work done on every byte of a large tool
+//! result, and the extraction of its text. Prints gigabytes per second next to those of serde_json
+//! (`&RawValue`, `Cow<str>`) from the same run, because absolute figures depend on the machine.
 //!
-//! Run with `cargo bench -p narrows-wire`, or with a part of a name after `--`.
+//! Run with `cargo bench -p narrows-wire`, or append `-- NAME` to run only the benchmarks whose
+//! names contain NAME.
 
 use std::borrow::Cow;
 use std::hint::black_box;
@@ -14,7 +14,7 @@ use narrows_wire::{Raw, decode};
 use serde_json::value::RawValue;
 
 fn main() {
-    // Cargo adds flags of its own (`--bench`); only a word is a filter.
+    // Cargo adds its own flags (`--bench`); only an argument without a dash is a filter.
     let only = std::env::args()
         .skip(1)
         .find(|arg| !arg.starts_with('-'))
@@ -32,7 +32,7 @@ fn main() {
     }
 }
 
-/// Tool results as they come: one large string, or structured data.
+/// Typical tool results: one large string, or structured data.
 fn texts() -> Vec<(&'static str, String)> {
     let plain = "the quick brown fox jumps over the lazy dog; ";
     let line = format!("{}\\n", "x".repeat(68));
@@ -89,7 +89,7 @@ fn measure(name: &str, message: &Bytes) {
     );
 }
 
-/// Gigabytes per second, by the fastest of several rounds: noise only slows.
+/// Returns gigabytes per second of the fastest round, because noise only slows a round down.
 fn rate(message: &Bytes, mut work: impl FnMut() -> bool) -> f64 {
     let repeats = (4_000_000 / message.len()).max(1);
     let mut fastest = Duration::MAX;

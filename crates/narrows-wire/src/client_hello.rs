@@ -2,7 +2,7 @@
 
 use crate::Raw;
 
-/// A client's description of itself, as it sent it.
+/// The self-description of a client, as sent.
 #[derive(Debug, Clone)]
 pub struct ClientHello {
     pub capabilities: Raw,
@@ -10,7 +10,7 @@ pub struct ClientHello {
 }
 
 impl ClientHello {
-    /// The requests that the client accepts from servers.
+    /// Returns the kinds of requests that the client accepts from servers.
     pub fn asks(&self) -> Asks {
         let [roots, sampling, elicitation] = self
             .capabilities

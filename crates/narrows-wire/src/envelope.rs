@@ -1,5 +1,5 @@
-//! The JSON-RPC envelope: the few members every message has, with params,
-//! results and errors left as raw JSON.
+//! The JSON-RPC envelope: the few members that every message has. Params, results and errors stay
+//! raw JSON.
 
 mod decode;
 
@@ -22,7 +22,8 @@ pub struct Notification {
     pub params: Option<Raw>,
 }
 
-/// `id` is `None` where the peer could not tell which request it answers (`"id": null`).
+/// A response. `id` is `None` (`"id": null`) if the peer could not determine which request it
+/// answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
     pub id: Option<Id>,
@@ -37,11 +38,12 @@ pub enum Message {
     Response(Response),
 }
 
-/// What one frame holds.
+/// The decoded content of one frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Incoming {
     Single(Message),
-    /// A batch, never empty; each entry stands for itself, so that one bad entry does not spoil the rest.
+    /// A non-empty batch. Entries are decoded independently: an invalid entry does not affect the
+    /// others.
     Batch(Vec<Result<Message, Error>>),
 }
 
@@ -69,7 +71,8 @@ pub fn encode_result(id: &Id, result: &Raw) -> Bytes {
     concat(&[HEAD, b"\"id\":", id, RESULT, result.as_bytes()], None)
 }
 
-/// `error` is the error object; without an id the answer carries `"id":null`.
+/// Encodes an error response. `error` is the error object. Without an id, the response has
+/// `"id":null`.
 pub fn encode_error(id: Option<&Id>, error: &Raw) -> Bytes {
     let id = id.map_or(&b"null"[..], |id| id.as_raw().as_bytes());
     concat(
@@ -78,7 +81,7 @@ pub fn encode_error(id: Option<&Id>, error: &Raw) -> Bytes {
     )
 }
 
-/// The answer in three parts, so that a large result need not be copied.
+/// Returns the response in three parts, so that a large result need not be copied.
 pub fn result_parts(id: &Id, result: Raw) -> [Bytes; 3] {
     let id = id.as_raw().as_bytes();
     let mut head = BytesMut::with_capacity(HEAD.len() + id.len() + RESULT.len() + 5);
@@ -92,7 +95,7 @@ const HEAD: &[u8] = b"{\"jsonrpc\":\"2.0\",";
 const RESULT: &[u8] = b",\"result\":";
 const PARAMS: &[u8] = b",\"params\":";
 
-/// The parts of a message in one buffer, with the params and the closing brace.
+/// Joins the parts of a message, the params and the closing brace in one buffer.
 fn concat(parts: &[&[u8]], params: Option<&Raw>) -> Bytes {
     let length: usize = parts.iter().map(|part| part.len()).sum();
     let params_length = params.map_or(0, |params| PARAMS.len() + params.len());

@@ -1,16 +1,16 @@
-//! What can be wrong with bytes from a peer.
+//! Decoding errors of messages.
 
 use crate::{Id, JsonError};
 
-/// Why a message could not be read. The two variants exist because JSON-RPC
-/// answers them with different codes.
+/// The reason why a message could not be decoded. JSON-RPC defines a different error code for each
+/// variant.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The text is not JSON (JSON-RPC: parse error, id null).
+    /// The text is not JSON (JSON-RPC parse error, id null).
     #[error("not JSON: {0}")]
     Parse(#[from] JsonError),
-    /// JSON, but no JSON-RPC message (invalid request). `id` is there when the
-    /// message had a readable one, so that the answer can be told apart.
+    /// The text is JSON, but not a JSON-RPC message (invalid request). `id` is set if the message
+    /// has a readable id, so that the response can include it.
     #[error("not a JSON-RPC message: {reason}")]
     Invalid {
         id: Option<Id>,

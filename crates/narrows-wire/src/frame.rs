@@ -1,5 +1,5 @@
-//! Messages on a byte stream: one JSON text a line (MCP's own), or LSP-style
-//! `Content-Length` blocks.
+//! Framing of messages on a byte stream: one JSON text per line (the MCP default), or
+//! `Content-Length` blocks as in LSP.
 
 mod header;
 
@@ -15,29 +15,29 @@ pub enum Framing {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// The frame was skipped; the stream can be read on.
-    #[error("a message of more than {max} bytes")]
+    /// A frame was skipped. Reading can continue.
+    #[error("the message is larger than {max} bytes")]
     TooLarge { max: usize },
-    /// The stream cannot be read on.
+    /// The stream is unusable from here on.
     #[error("broken frame: {0}")]
     Broken(&'static str),
 }
 
-/// Cuts a byte stream into frames. Bytes are put into `buffer()` (or by
-/// `push`), frames are taken by `next`.
+/// Splits a byte stream into frames. Write bytes into `buffer()` or call `push`, then read the
+/// frames with `next`.
 pub struct Decoder {
     buffer: BytesMut,
     max: usize,
     state: State,
-    /// How much of the buffer holds no line feed: it is not searched again.
+    /// The number of buffered bytes already searched for a line feed.
     searched: usize,
 }
 
-/// What the next bytes are.
+/// The meaning of the next bytes.
 enum State {
-    /// The very start of a stream, where a byte order mark may stand.
+    /// The start of the stream, where a byte order mark is allowed.
     Start(Option<Framing>),
-    /// Not yet known which framing it is.
+    /// The framing is not known yet.
     Detect,
     Line,
     /// The rest of a line that was reported as too large.
@@ -49,8 +49,8 @@ enum State {
     Broken(&'static str),
 }
 
-/// One step of reading: a frame or an error comes out, or the next state is to
-/// be tried, or more bytes are needed.
+/// The result of one decoding step: a frame, a new state to continue with, or the need for more
+/// bytes.
 enum Step {
     Frame(Bytes),
     Again,
@@ -58,8 +58,8 @@ enum Step {
 }
 
 impl Decoder {
-    /// The framing is told apart by the first bytes that are not white space:
-    /// a header block begins with `Content-`, everything else is a line.
+    /// Creates a decoder that detects the framing from the first bytes other than white space: a
+    /// header block starts with `Content-`, anything else is a line.
     pub fn detect(max_bytes: usize) -> Decoder {
         Decoder::starting(None, max_bytes)
     }
@@ -77,7 +77,7 @@ impl Decoder {
         }
     }
 
-    /// The framing, once it is known.
+    /// Returns the framing, once it is known.
     pub fn framing(&self) -> Option<Framing> {
         match self.state {
             State::Start(framing) => framing,
@@ -89,15 +89,15 @@ impl Decoder {
         }
     }
 
-    /// Where a reader puts what it reads (`AsyncReadExt::read_buf`).
+    /// Returns the buffer to read into (`AsyncReadExt::read_buf`).
     pub fn buffer(&mut self) -> &mut BytesMut {
-        // One large message must not keep its memory for as long as the
-        // stream lives.
+        // Release the memory of a large message instead of holding it for the lifetime of the
+        // stream.
         if self.buffer.is_empty() && self.buffer.capacity() > KEPT {
             self.buffer = BytesMut::new();
         }
-        // A reader fills the room it finds. `BytesMut` would offer 64 bytes
-        // once it is full, which makes a thousand reads of a large message.
+        // A reader fills the spare capacity. A full `BytesMut` would grow by only 64 bytes, so a
+        // large message would take a thousand reads.
         if self.buffer.capacity() - self.buffer.len() < ROOM_MIN {
             self.buffer.reserve(ROOM);
         }
@@ -108,10 +108,11 @@ impl Decoder {
         self.buffer().extend_from_slice(bytes);
     }
 
-    /// The next whole frame; `None` until more bytes come. Empty lines are skipped.
+    /// Returns the next complete frame, or `None` if more bytes are needed. Empty lines are
+    /// skipped.
     #[expect(
         clippy::should_implement_trait,
-        reason = "the end of what is there now is not the end of the stream, as it is for iterators"
+        reason = "`None` asks for more bytes and does not end the stream"
     )]
     pub fn next(&mut self) -> Result<Option<Bytes>, FrameError> {
         loop {
@@ -133,7 +134,7 @@ impl Decoder {
         }
     }
 
-    /// What is left at the end of the stream counts as a last line (newline framing only).
+    /// Ends the stream. With newline framing, the remaining bytes count as the last line.
     pub fn finish(&mut self) -> Result<Option<Bytes>, FrameError> {
         if let Some(frame) = self.next()? {
             return Ok(Some(frame));
@@ -152,7 +153,7 @@ impl Decoder {
         }
     }
 
-    /// Drops a byte order mark, once enough bytes are there to tell.
+    /// Skips a byte order mark, once enough bytes have arrived to recognise it.
     fn start(&mut self, framing: Option<Framing>) -> Step {
         let seen = self.buffer.len().min(BOM.len());
         if self.buffer[..seen] == BOM[..seen] {
@@ -191,7 +192,7 @@ impl Decoder {
         if let Some(line) = self.take_line() {
             return Ok(self.checked_line(line)?.map_or(Step::Again, Step::Frame));
         }
-        // A carriage return at the end may belong to the line break.
+        // A trailing carriage return may be part of the line break.
         let mut length = self.buffer.len();
         if length > 0 && self.buffer[length - 1] == b'\r' {
             length -= 1;
@@ -204,7 +205,7 @@ impl Decoder {
         Err(FrameError::TooLarge { max: self.max })
     }
 
-    /// A line without its line feed, as a frame; `None` if it is blank.
+    /// Returns a line as a frame; `None` if it is blank. The line has no line feed.
     fn checked_line(&self, mut line: BytesMut) -> Result<Option<Bytes>, FrameError> {
         if line.last() == Some(&b'\r') {
             line.truncate(line.len() - 1);
@@ -274,7 +275,7 @@ impl Decoder {
         Step::Again
     }
 
-    /// The next line without its line feed, if it is there in whole.
+    /// Returns the next line without its line feed, if it is complete.
     fn take_line(&mut self) -> Option<BytesMut> {
         match memchr::memchr(b'\n', &self.buffer[self.searched..]) {
             Some(found) => {
@@ -302,16 +303,16 @@ impl Decoder {
     }
 }
 
-/// Writes one frame. A raw line break in JSON can stand only between tokens;
-/// on a newline-framed stream it becomes a space.
+/// Writes one frame. On a newline-framed stream, raw line breaks become spaces. In JSON they can
+/// occur only between tokens.
 pub fn encode(framing: Framing, message: &[u8], into: &mut BytesMut) {
     match framing {
         Framing::Newline => {
             into.reserve(message.len() + 1);
             let start = into.len();
             into.put_slice(message);
-            // A lone carriage return is no end of a line here, but readers
-            // with universal newlines take it for one.
+            // A lone carriage return does not end a line here, but readers with universal newlines
+            // treat it as a line break.
             for found in memchr::memchr2_iter(b'\n', b'\r', message) {
                 into[start + found] = b' ';
             }

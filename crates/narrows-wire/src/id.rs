@@ -1,4 +1,4 @@
-//! Ids of requests.
+//! Request ids.
 
 use std::hash::{Hash, Hasher};
 
@@ -6,10 +6,12 @@ use bytes::Bytes;
 
 use crate::{Kind, Raw};
 
-/// Ids are kept for as long as a request is open, and no honest peer needs a longer one.
+/// The maximum length of an id. Ids are stored while their request is open, and legitimate ids are
+/// far shorter.
 pub(crate) const ID_MAX: usize = 1024;
 
-/// A request id as it was written: a string or a number. Compared by its decoded value for strings and by its text for numbers.
+/// A request id as it was written: a string or a number. Strings are compared by their decoded
+/// value, numbers by their text.
 #[derive(Debug, Clone)]
 pub struct Id(Raw);
 
@@ -22,11 +24,11 @@ impl Id {
         Id(Raw::string(text))
     }
 
-    /// An id from a value somewhere in params (`requestId`), if it is one.
+    /// Returns the id in a value from params (`requestId`); `None` if the value is not an id.
     pub fn from_raw(raw: Raw) -> Option<Id> {
         let fits = matches!(raw.kind(), Kind::String | Kind::Number) && raw.len() <= ID_MAX;
-        // Copied, not sliced: an id waits in tables for the answer, and a slice
-        // would hold on to the whole message it came in.
+        // The id is copied: it is stored until the response arrives, and a slice would keep the
+        // whole message in memory.
         fits.then(|| Id(Raw::from_checked(Bytes::copy_from_slice(raw.as_bytes()))))
     }
 
@@ -45,9 +47,8 @@ impl PartialEq for Id {
             return true;
         }
         match (self.0.as_text(), other.0.as_text()) {
-            // All lone surrogates decode to U+FFFD. Ids that differ only there
-            // are different ids, so such texts count as equal only if they are
-            // written alike.
+            // All lone surrogates decode to U+FFFD. Ids that differ only in these must stay
+            // different, so such ids are equal only if their texts are.
             (Some(one), Some(two)) => one == two && !one.contains(char::REPLACEMENT_CHARACTER),
             _ => false,
         }

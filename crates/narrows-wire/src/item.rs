@@ -1,4 +1,4 @@
-//! The kinds of things that a server has and a client names.
+//! The kinds of items that servers offer and clients name.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ItemKind {
@@ -10,7 +10,7 @@ pub enum ItemKind {
 }
 
 impl ItemKind {
-    /// In the order in which they are declared.
+    /// All kinds in declaration order.
     pub const ALL: [ItemKind; 5] = [
         ItemKind::Tool,
         ItemKind::Prompt,
@@ -19,7 +19,7 @@ impl ItemKind {
         ItemKind::Method,
     ];
 
-    /// The word at the start of a sentence.
+    /// Returns the kind as a capitalised word, to start a sentence.
     pub fn title(self) -> &'static str {
         match self {
             ItemKind::Tool => "Tool",

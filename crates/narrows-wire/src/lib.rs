@@ -1,12 +1,11 @@
-//! Bytes to MCP and back.
+//! Encoding and decoding of MCP messages.
 //!
-//! This crate owns everything that can be said about MCP messages without a
-//! socket, a file or a clock: JSON kept as the bytes it came in ([`Raw`]), the
-//! JSON-RPC envelope around it ([`Message`]), framing on byte streams
-//! ([`frame`], [`sse`]), the protocol revisions ([`Revision`]) and the one
-//! codec for everything opaque that the gateway hands out ([`token`]).
+//! This crate owns everything about MCP messages that needs no socket, file or clock: JSON kept as
+//! the bytes in which it arrived ([`Raw`]), the JSON-RPC envelope ([`Message`]), framing on byte
+//! streams ([`frame`], [`sse`]), the protocol revisions ([`Revision`]), and the encoding of all
+//! opaque values that the gateway issues ([`token`]).
 //!
-//! It refuses to know tokio, HTTP, files and time. Enter at [`decode`].
+//! It must not depend on tokio, HTTP, files or time. Start reading at [`decode`].
 
 mod client_hello;
 mod envelope;

@@ -1,7 +1,7 @@
-//! Redaction of secrets in JSON that is shown to people.
+//! Redaction of secrets in JSON that is displayed.
 
-/// Copies JSON, or the beginning of some, with `"***"` in place of the values of
-/// secret-looking members.
+/// Copies JSON, which may be cut off at the end, and replaces the values of members with
+/// secret-looking names by `"***"`.
 pub fn redact(json: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(json.len());
     let mut at = 0;
@@ -34,7 +34,7 @@ pub fn redact(json: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The end of the string that begins at `at`.
+/// Returns the end of the string that starts at `at`.
 fn string_end(json: &[u8], at: usize) -> usize {
     let mut end = at + 1;
     while end < json.len() {
@@ -70,7 +70,7 @@ fn value_end(json: &[u8], at: usize) -> usize {
     json.len()
 }
 
-/// Returns true if the name of a member suggests that its value is a secret.
+/// Returns true if a member name suggests that its value is a secret.
 pub fn looks_secret(key: &[u8]) -> bool {
     let key = key.to_ascii_lowercase();
     let has = |word: &str| key.windows(word.len()).any(|part| part == word.as_bytes());

@@ -1,8 +1,9 @@
-//! The revisions of MCP, in their order.
+//! The MCP revisions.
 
 use std::fmt;
 
-/// A protocol revision. Ordered by date, so `revision >= Revision::V2025_06_18` reads as it should.
+/// A protocol revision. Revisions are ordered by date and can be compared:
+/// `revision >= Revision::V2025_06_18`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Revision {
     V2024_11_05,
@@ -21,7 +22,7 @@ impl Revision {
         Revision::V2026_07_28,
     ];
 
-    /// The newest revision that opens with `initialize`.
+    /// The newest revision that starts with `initialize`.
     pub const LATEST_LEGACY: Revision = Revision::V2025_11_25;
 
     pub fn parse(text: &str) -> Option<Revision> {
@@ -40,19 +41,19 @@ impl Revision {
         }
     }
 
-    /// Whether the revision opens with `initialize` and keeps a session.
+    /// Returns true if the revision starts with `initialize` and has sessions.
     pub fn is_legacy(self) -> bool {
         self <= Revision::LATEST_LEGACY
     }
 
-    /// JSON-RPC batches came with 2025-03-26 and left with the next revision.
+    /// Returns true if the revision has JSON-RPC batches: only 2025-03-26 does.
     pub fn has_batches(self) -> bool {
         self == Revision::V2025_03_26
     }
 
-    /// What a server answers to an `initialize` that asks for `asked`: the same
-    /// if it is a legacy revision we know, else the newest one we have
-    /// (MCP 2025-11-25, lifecycle, version negotiation).
+    /// Returns the revision that a server answers to an `initialize` request for `asked`: the same
+    /// one if it is a known legacy revision, otherwise the newest legacy revision (MCP 2025-11-25,
+    /// lifecycle, version negotiation).
     pub fn negotiate(asked: &str) -> Revision {
         Revision::parse(asked)
             .filter(|revision| revision.is_legacy())

@@ -1,27 +1,26 @@
-//! Server-sent events, both ways.
+//! Encoding and decoding of server-sent events.
 //!
-//! Reading follows the event stream format of the HTML standard, except that
-//! `data` keeps its bytes: what is not UTF-8 is refused where the data is
-//! read as JSON, not replaced here.
+//! Decoding follows the event stream format of the HTML standard, except that `data` keeps its
+//! bytes: invalid UTF-8 is not replaced here, but rejected when the data is read as JSON.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-/// Longer event ids are left out.
+/// The maximum length of an event id. Longer ids are ignored.
 const MAX_ID: usize = 4 * 1024;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Event {
-    /// The event's type; `message` if the stream named none.
+    /// The event type, or `None` for the default type `message`.
     pub event: Option<Box<str>>,
     pub data: Bytes,
-    /// The last event id in force after this event.
+    /// The last event id in effect after this event.
     pub id: Option<Box<str>>,
-    /// A reconnection time in milliseconds, if this event carried one.
+    /// The reconnection time in milliseconds, if the event set one.
     pub retry: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("an event of more than {max} bytes")]
+#[error("the event is larger than {max} bytes")]
 pub struct TooLarge {
     pub max: usize,
 }
@@ -29,14 +28,14 @@ pub struct TooLarge {
 pub struct Decoder {
     buffer: BytesMut,
     max: usize,
-    /// How much of the buffer holds no line break: it is not searched again.
+    /// The number of buffered bytes already searched for a line break.
     searched: usize,
-    /// Whether a byte order mark may still come.
+    /// True until the first bytes were checked for a byte order mark.
     at_start: bool,
-    /// Whether the last line ended in a carriage return, so that a line feed
-    /// right after it belongs to the same line break.
+    /// True if the last line ended in a carriage return. A line feed right after it belongs to the
+    /// same line break.
     after_cr: bool,
-    /// Whether the bytes up to the next line break are dropped.
+    /// True while the bytes up to the next line break are discarded.
     skips_line: bool,
     pending: Pending,
     last_id: Option<Box<str>>,
@@ -47,13 +46,13 @@ pub struct Decoder {
 struct Pending {
     event: Option<Box<str>>,
     data: Data,
-    /// An id takes effect at the end of its event; the empty one is none.
+    /// The new event id. It takes effect at the end of the event. An empty id resets the last one.
     id: Option<Box<str>>,
     retry: Option<u64>,
     too_large: bool,
 }
 
-/// The usual single line stays the slice of the buffer that it is.
+/// The data of an event. A single line, the usual case, stays a slice of the buffer.
 #[derive(Default)]
 enum Data {
     #[default]
@@ -80,7 +79,7 @@ impl Decoder {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The bytes that are held for an event that is not whole yet.
+    /// Returns the number of bytes held for incomplete events.
     pub fn buffered(&self) -> usize {
         let data = match &self.pending.data {
             Data::None => 0,
@@ -90,12 +89,12 @@ impl Decoder {
         self.buffer.len() + data
     }
 
-    /// The next whole event. LF, CR and CRLF end lines, also when cut between
-    /// two pushes; comments are dropped; a leading BOM is dropped. An event with an `id` or `retry` but
-    /// without data is given out too (with empty data): it moves the place to resume from.
+    /// Returns the next complete event. Lines end with LF, CR or CRLF, even if a CRLF is split
+    /// between two pushes. Comments and a leading BOM are skipped. An event with `id` or `retry`
+    /// but no data is returned with empty data, because it changes the position to resume from.
     #[expect(
         clippy::should_implement_trait,
-        reason = "the end of what is there now is not the end of the stream, as it is for iterators"
+        reason = "`None` asks for more bytes and does not end the stream"
     )]
     pub fn next(&mut self) -> Result<Option<Event>, TooLarge> {
         if self.at_start && !self.drop_bom() {
@@ -116,7 +115,7 @@ impl Decoder {
         self.starve()
     }
 
-    /// Whether the start of the stream is over.
+    /// Skips a byte order mark. Returns false if more bytes are needed to recognise it.
     fn drop_bom(&mut self) -> bool {
         let seen = self.buffer.len().min(BOM.len());
         if self.buffer[..seen] == BOM[..seen] {
@@ -129,7 +128,7 @@ impl Decoder {
         true
     }
 
-    /// The next whole line without its line break.
+    /// Returns the next complete line without its line break.
     fn take_line(&mut self) -> Option<BytesMut> {
         if self.after_cr && !self.buffer.is_empty() {
             self.after_cr = false;
@@ -148,8 +147,8 @@ impl Decoder {
         Some(line)
     }
 
-    /// No whole line is there. What of the next one need not be kept is
-    /// dropped now, so that no line can fill the memory.
+    /// Discards the parts of an incomplete line that are not needed, so that a single line cannot
+    /// exhaust the memory.
     fn starve(&mut self) -> Result<Option<Event>, TooLarge> {
         let long = self.buffer.len() > self.line_max();
         if !self.skips_line && (is_comment(&self.buffer) || long) {
@@ -190,7 +189,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// The end of an event. Without data, id or retry there was none.
+    /// Ends an event. Returns `None` if it had no data, id or retry time.
     fn dispatch(&mut self) -> Option<Event> {
         let pending = std::mem::take(&mut self.pending);
         let moves = pending.id.is_some() || pending.retry.is_some();
@@ -203,7 +202,7 @@ impl Decoder {
         let (event, data) = match pending.data {
             Data::Line(data) => (pending.event, data),
             Data::Lines(data) => (pending.event, data.freeze()),
-            // The standard fires nothing here, so nothing of that type is told.
+            // The standard dispatches no event here, so the event type is dropped.
             Data::None if moves => (None, Bytes::new()),
             Data::None => return None,
         };
@@ -221,8 +220,8 @@ impl Decoder {
         TooLarge { max: self.max }
     }
 
-    /// A line longer than this holds too much in any case: the longest field
-    /// name that carries data is `data: `.
+    /// Returns the maximum line length. `data: ` is the longest prefix of a data line, so the data
+    /// of a longer line exceeds the limit.
     fn line_max(&self) -> usize {
         self.max.saturating_add(b"data: ".len())
     }
@@ -233,7 +232,7 @@ impl Decoder {
     }
 }
 
-/// The data would grow past the limit.
+/// The data would exceed the limit.
 struct OverMax;
 
 impl Data {
@@ -264,7 +263,7 @@ impl Data {
     }
 }
 
-/// Writes an event; data with line breaks is split into several `data:` lines.
+/// Writes an event. Data with line breaks is split into several `data:` lines.
 pub fn encode(event: &Event, into: &mut BytesMut) {
     into.reserve(event.data.len() + 64);
     encode_head(event, into);
@@ -285,9 +284,9 @@ pub fn encode(event: &Event, into: &mut BytesMut) {
     into.put_u8(b'\n');
 }
 
-/// Writes an event up to its data and gives the data back, to be followed by
-/// [`DATA_END`]: so large data need not be copied. `None`, with nothing
-/// written, if the data has line breaks and takes several `data:` lines.
+/// Writes an event up to its data and returns the data, so that large data need not be copied. The
+/// caller writes the data and [`DATA_END`]. Returns `None` and writes nothing if the data has line
+/// breaks and needs several `data:` lines.
 pub fn encode_around(event: &Event, into: &mut BytesMut) -> Option<Bytes> {
     if memchr::memchr2(b'\n', b'\r', &event.data).is_some() {
         return None;
@@ -297,14 +296,14 @@ pub fn encode_around(event: &Event, into: &mut BytesMut) -> Option<Bytes> {
     Some(event.data.clone())
 }
 
-/// The end of the data of an event, and of the event.
+/// The end of the data and of its event.
 pub const DATA_END: &[u8] = b"\n\n";
 
 fn encode_head(event: &Event, into: &mut BytesMut) {
     if let Some(name) = &event.event {
         field("event", name, into);
     }
-    // A reader ignores an id with a NUL in it, as the standard says.
+    // Readers ignore an id that contains NUL, as the standard requires.
     if let Some(id) = event.id.as_deref().filter(|id| !id.contains('\0')) {
         field("id", id, into);
     }
@@ -313,13 +312,13 @@ fn encode_head(event: &Event, into: &mut BytesMut) {
     }
 }
 
-/// A comment, to keep a connection alive.
+/// A comment that keeps the connection alive.
 pub const COMMENT: &[u8] = b":\n\n";
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
-/// A field of one line. A value that no line can carry is left out: written
-/// as it is, it would begin fields of its own.
+/// Writes a field on one line. A value with line breaks is omitted, because the rest of it would be
+/// read as further fields.
 fn field(name: &str, value: &str, into: &mut BytesMut) {
     if value.contains(['\n', '\r']) {
         return;
@@ -334,8 +333,8 @@ fn is_comment(line: &[u8]) -> bool {
     line.first() == Some(&b':')
 }
 
-/// Each event carries a copy of the last id, which comes back in a header: a
-/// long one is none.
+/// Returns true if an id is accepted. Long ones are not, because every event carries a copy of the
+/// last id and clients send it back in a header.
 fn is_id(value: &[u8]) -> bool {
     value.len() <= MAX_ID && !value.contains(&0)
 }
@@ -344,7 +343,7 @@ fn lossy(value: &[u8]) -> Box<str> {
     String::from_utf8_lossy(value).into()
 }
 
-/// Digits alone; any other `retry` is to be ignored.
+/// Parses a `retry` value. Values with anything but digits are ignored.
 fn number(value: &[u8]) -> Option<u64> {
     if !value.iter().all(u8::is_ascii_digit) {
         return None;

@@ -1,14 +1,14 @@
-//! Ways to cut a stream into pieces, for the property tests of several modules.
+//! Strategies that split a stream into pieces, shared by the property tests.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// A way to cut `length` bytes into pieces.
+/// Generates the lengths of pieces.
 pub(crate) fn cuts() -> impl Strategy<Value = Vec<usize>> {
     vec(1..40_usize, 1..20)
 }
 
-/// The pieces of `bytes`, their lengths taken from `cuts` over and over.
+/// Splits `bytes` into pieces whose lengths repeat those in `cuts`.
 pub(crate) fn pieces<'a>(bytes: &'a [u8], cuts: &'a [usize]) -> impl Iterator<Item = &'a [u8]> {
     let mut rest = bytes;
     let mut lengths = cuts.iter().cycle();

@@ -1,4 +1,4 @@
-//! Bytes and names as text: hexadecimal and percent-encoded.
+//! Text forms of bytes and names: hexadecimal and percent-encoded.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -14,21 +14,20 @@ pub fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// All bytes but the unreserved characters of RFC 3986.
+/// All bytes except the unreserved characters of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// Returns the text with everything but the unreserved characters of RFC 3986
-/// as `%` and two digits.
+/// Percent-encodes everything except the unreserved characters of RFC 3986.
 pub fn percent_encoded(text: &str) -> String {
     utf8_percent_encode(text, RESERVED).to_string()
 }
 
-/// Returns the text that a percent-encoded one stands for. A `%` without two
-/// digits stays, and bytes that are not UTF-8 are replaced.
+/// Decodes percent-encoded text. A `%` without two hex digits is kept, and invalid UTF-8 is
+/// replaced.
 pub fn percent_decoded(text: &str) -> Cow<'_, str> {
     percent_decode_str(text).decode_utf8_lossy()
 }

@@ -15,7 +15,7 @@ pub struct Timestamp {
 }
 
 impl From<SystemTime> for Timestamp {
-    /// Times before 1970 count as 1970.
+    /// Converts a system time. Times before 1970 become 1970.
     fn from(time: SystemTime) -> Timestamp {
         let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp::at(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
@@ -23,9 +23,8 @@ impl From<SystemTime> for Timestamp {
 }
 
 impl Timestamp {
-    /// Days into a date by the well-known method of counting years from
-    /// March, so that the day that comes and goes is the last one, in eras of
-    /// 400 years, which all have the same length.
+    /// Converts Unix time to a date. Years are counted from March, so that the leap day is the last
+    /// day of a year, and grouped into eras of 400 years, which all have the same length.
     pub fn at(unix_ms: u64) -> Timestamp {
         let seconds = unix_ms / 1000;
         let days = (seconds / 86_400) as i64 + 719_468;
@@ -53,7 +52,7 @@ impl Timestamp {
         }
     }
 
-    /// `2026-07-28T09:05:07.089Z`
+    /// Returns the time in the form `2026-07-28T09:05:07.089Z`.
     pub fn rfc3339(&self) -> String {
         format!(
             "{:04}-{:02}-{:02}T{}.{:03}Z",
@@ -65,7 +64,7 @@ impl Timestamp {
         )
     }
 
-    /// `09:05:07`
+    /// Returns the time of day in the form `09:05:07`.
     pub fn time(&self) -> String {
         format!("{:02}:{:02}:{:02}", self.hour, self.minute, self.second)
     }

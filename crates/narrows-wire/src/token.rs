@@ -1,6 +1,6 @@
-//! Everything opaque that we hand out, in one place: cursors, wrapped
-//! resource URIs, ids of reverse requests, ids of events on a stream.
-//! Decoding never trusts: each of these comes back from a peer.
+//! Encoding of all opaque values that the gateway issues: cursors, wrapped resource URIs, ids of
+//! server-to-client requests and ids of stream events. Decoding validates everything, because these
+//! values come back from peers.
 
 use base64::Engine;
 use base64::alphabet;
@@ -12,17 +12,18 @@ use crate::Raw;
 use crate::text::hex;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not a token of ours")]
+#[error("invalid token")]
 pub struct BadToken;
 
-/// An id that nobody can guess.
+/// Returns an unguessable id.
 pub fn random_id() -> String {
     let mut bytes = [0u8; 16];
-    getrandom::fill(&mut bytes).expect("the operating system gives randomness");
+    getrandom::fill(&mut bytes).expect("the operating system provides random numbers");
     hex(&bytes)
 }
 
-/// Base64 of `{"offset": n}`; standard and URL-safe alphabets, padded or not, are accepted.
+/// Returns the base64 of `{"offset": n}`. [`parse_cursor`] accepts the standard and URL-safe
+/// alphabets, with or without padding.
 pub fn cursor(offset: usize) -> String {
     STANDARD.encode(format!("{{\"offset\": {offset}}}"))
 }
@@ -36,7 +37,8 @@ pub fn parse_cursor(text: &str) -> Result<usize, BadToken> {
         .ok_or(BadToken)
 }
 
-/// A cursor that carries what it continues: base64url of `{"offset": n, "of": …}`.
+/// Returns a cursor that also carries the request to continue:
+/// base64url of `{"offset": n, "of": …}`.
 pub fn part_cursor(offset: usize, of: &Raw) -> String {
     URL_SAFE.encode(format!("{{\"offset\":{offset},\"of\":{}}}", of.as_str()))
 }
@@ -51,13 +53,13 @@ pub fn parse_part_cursor(text: &str) -> Result<(usize, Raw), BadToken> {
     Ok((offset, of.ok_or(BadToken)?))
 }
 
-/// `proxy://resource/<base64url({"server","uri"})>`
+/// Returns `proxy://resource/<base64url({"server","uri"})>`.
 pub fn wrap_uri(server: &str, uri: &str) -> String {
     let json = serde_json::json!({ "server": server, "uri": uri });
     format!("{WRAPPED}{}", URL_SAFE.encode(json.to_string()))
 }
 
-/// The server and its own URI, if `uri` is wrapped.
+/// Returns the server and its own URI, if `uri` is wrapped.
 pub fn unwrap_uri(uri: &str) -> Option<(String, String)> {
     let json = json(uri.strip_prefix(WRAPPED)?, URI_MAX)?;
     let [server, uri] = json.pick(["server", "uri"]).ok()?;
@@ -67,18 +69,18 @@ pub fn unwrap_uri(uri: &str) -> Option<(String, String)> {
     ))
 }
 
-/// The id under which an upstream's request reaches the client: `<server>:<seq>`.
+/// Returns the id under which a server's request is sent to the client: `<server>:<seq>`.
 pub fn ask_id(server: &str, seq: u64) -> String {
     format!("{server}:{seq}")
 }
 
-/// Server and sequence number (the last colon separates).
+/// Returns the server and the sequence number. The last colon separates them.
 pub fn parse_ask_id(text: &str) -> Option<(&str, u64)> {
     let (server, seq) = text.rsplit_once(':')?;
     Some((server, digits(seq)?))
 }
 
-/// The id of event `seq` on stream `stream` of a session: `<stream>-<seq>`.
+/// Returns the id of event `seq` on stream `stream` of a session: `<stream>-<seq>`.
 pub fn event_id(stream: u64, seq: u64) -> String {
     format!("{stream}-{seq}")
 }
@@ -89,7 +91,8 @@ pub fn parse_event_id(text: &str) -> Option<(u64, u64)> {
 }
 
 const WRAPPED: &str = "proxy://resource/";
-/// Ours has 44 characters at most; others may have spaces and escapes in it.
+/// The maximum length of a cursor. Ours have at most 44 characters; other encoders may add white
+/// space and escapes to the JSON.
 const CURSOR_MAX: usize = 256;
 const URI_MAX: usize = 64 * 1024;
 const PART_MAX: usize = 256 * 1024;
@@ -100,7 +103,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// The JSON value in a base64 text of either alphabet.
+/// Decodes the JSON value in a base64 text of either alphabet.
 fn json(base64: &str, max: usize) -> Option<Raw> {
     if base64.len() > max {
         return None;
@@ -116,8 +119,8 @@ fn json(base64: &str, max: usize) -> Option<Raw> {
     Raw::parse(Bytes::from(LENIENT.decode(standard).ok()?)).ok()
 }
 
-/// A number exactly as we write it, so that every token has one form only:
-/// the standard parser also takes a sign and leading zeros.
+/// Parses a number in the form in which it is written here, so that every token has only one form:
+/// the standard parser also accepts a sign and leading zeros.
 fn digits(text: &str) -> Option<u64> {
     let canonical =
         text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::Raw;
 
-/// A result that is one JSON object, as text and as `structuredContent`.
+/// Returns a result with one JSON object, both as text and as `structuredContent`.
 pub fn structured(answer: &Raw) -> Raw {
     let text = Raw::string(answer.as_str());
     let whole = format!(
@@ -15,7 +15,7 @@ pub fn structured(answer: &Raw) -> Raw {
     Raw::parse(whole.into()).expect("put together from JSON")
 }
 
-/// A result of one text.
+/// Returns a result with one text.
 pub fn text(text: &str) -> Raw {
     Raw::from_serialize(&ToolResult {
         content: [Text { kind: "text", text }],
@@ -23,7 +23,7 @@ pub fn text(text: &str) -> Raw {
     })
 }
 
-/// A result that reports an error, so that a model can correct the call.
+/// Returns an error result, which a model can read to correct its call.
 pub fn error(text: &str) -> Raw {
     Raw::from_serialize(&ToolResult {
         content: [Text { kind: "text", text }],

@@ -1,9 +1,8 @@
-//! The client of the admin API: HTTP/1.1, JSON in and out, everything limited.
+//! The client of the admin API: HTTP/1.1 and JSON, with limits on sizes and times.
 //!
-//! It knows how to ask a gateway and how to tell what went wrong, and nothing
-//! of what the answers mean. The admin token goes to one gateway, in one
-//! header; redirects are not followed, and a token that comes back in an
-//! answer is blotted out before anybody can print it.
+//! It sends requests and reports failures, but does not interpret the responses. The admin token is
+//! sent to one gateway only, in one header. Redirects are not followed. A token that appears in a
+//! response is redacted before anything is printed.
 
 mod choice;
 mod explain;
@@ -35,19 +34,20 @@ use self::choice::{Chosen, TokenSource, choose};
 use self::site::Site;
 pub(crate) use self::trouble::{Trouble, told};
 
-/// A longer answer is not read.
+/// The size limit of a response, in bytes.
 const MAX_ANSWER: usize = 64 * 1024 * 1024;
 
-/// A longer happening is not read.
+/// The size limit of an event, in bytes.
 const MAX_EVENT: usize = 1024 * 1024;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A stream of happenings has a comment every 15 s, so that one that is silent
-/// for so long is dead.
+/// The gateway sends a comment every 15 s on an event stream, so a stream that is silent for this
+/// long is dead.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// A gateway that can be asked. It has no `Debug`: the token is not to be printed.
+/// A client of one gateway. It does not implement `Debug`, so that the token cannot be printed by
+/// accident.
 pub(crate) struct AdminClient {
     site: Site,
     authorization: HeaderValue,
@@ -58,12 +58,12 @@ pub(crate) struct AdminClient {
 }
 
 impl AdminClient {
-    /// The gateway that the options mean.
+    /// Creates a client for the gateway that the options select.
     pub(crate) fn of(asking: &Asking, environment: &Environment) -> Result<Self, Trouble> {
         AdminClient::at(asking.url.as_deref(), &asking.reach, environment)
     }
 
-    /// The gateway at `url`, or the one that runs.
+    /// Creates a client for the gateway at `url`, or for the running one.
     pub(crate) fn at(
         url: Option<&str>,
         reach: &Reach,
@@ -76,14 +76,16 @@ impl AdminClient {
         } = choose(url, reach, environment)?;
         let authorization = HeaderValue::from_str(&format!("Bearer {token}"));
         let mut authorization = authorization.map_err(|_| {
-            Trouble::usage(format!("{source} holds characters that no header carries"))
+            Trouble::usage(format!(
+                "{source} contains characters that are not allowed in a header"
+            ))
         })?;
         authorization.set_sensitive(true);
         let connector = connector(site.is_https())
             .map_err(|error| Trouble::failed(format!("TLS cannot be used: {error}")))?;
         let client = Client::builder(TokioExecutor::new())
-            // Changes must not be sent twice, nor over a connection that the
-            // gateway is just about to close.
+            // Changes must not be sent twice, nor over a connection that the gateway may be about
+            // to close.
             .retry_canceled_requests(false)
             .pool_max_idle_per_host(0)
             .build(connector);
@@ -106,7 +108,7 @@ impl AdminClient {
         self.send(Method::GET, resource, None).await
     }
 
-    /// The whole answer; `null` where it has no content.
+    /// Sends a request and returns the whole response, or `null` if it has no content.
     pub(crate) async fn send(
         &self,
         method: Method,
@@ -134,7 +136,7 @@ impl AdminClient {
         serde_json::from_str(&text).map_err(|_| self.not_understood("it is not JSON"))
     }
 
-    /// What happens there, from now on.
+    /// Subscribes to the events of the gateway, starting now.
     pub(crate) async fn events(&self) -> Result<Events<'_>, Trouble> {
         let resource = Resource::at(&["events"]).with("calls", "true");
         let response = self.request(&Method::GET, resource, None, "text/event-stream");
@@ -144,7 +146,7 @@ impl AdminClient {
         let kind = response.headers().get(CONTENT_TYPE);
         let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         if status.is_success() && !kind.starts_with("text/event-stream") {
-            return Err(self.not_understood("it is no stream of events"));
+            return Err(self.not_understood("it is not an event stream"));
         }
         let body = response.into_body();
         if !status.is_success() {
@@ -160,10 +162,10 @@ impl AdminClient {
         })
     }
 
-    /// An answer as the type that it should have.
+    /// Deserializes a response.
     pub(crate) fn understood<T: DeserializeOwned>(&self, value: &Value) -> Result<T, Trouble> {
-        // What serde says quotes the value, which is of no use to the user.
-        T::deserialize(value).map_err(|_| self.not_understood("it has another form"))
+        // The error of serde quotes the value, which does not help the user.
+        T::deserialize(value).map_err(|_| self.not_understood("it has an unexpected format"))
     }
 
     async fn request(
@@ -190,7 +192,7 @@ impl AdminClient {
         response.map_err(|error| self.no_answer(method, &error))
     }
 
-    /// A text of the gateway that may be printed.
+    /// Returns text from the gateway with the token redacted.
     fn without_token(&self, bytes: &[u8]) -> String {
         let text = String::from_utf8_lossy(bytes);
         match text.contains(&self.secret) {
@@ -200,21 +202,21 @@ impl AdminClient {
     }
 }
 
-/// What the gateway tells while it happens.
+/// A stream of gateway events.
 pub(crate) struct Events<'a> {
     client: &'a AdminClient,
     body: Incoming,
     decoder: Decoder,
 }
 
-/// One of them.
+/// One event of the stream.
 pub(crate) struct Event {
     pub(crate) name: String,
     pub(crate) data: Value,
 }
 
 impl Events<'_> {
-    /// The next one; `None` when the gateway ends.
+    /// Returns the next event, or `None` when the gateway closes the stream.
     pub(crate) async fn next(&mut self) -> Result<Option<Event>, Trouble> {
         let client = self.client;
         loop {
@@ -241,14 +243,13 @@ impl Events<'_> {
     }
 }
 
-/// A path of the API with its query. Whatever characters a name holds, it
-/// stays one segment.
+/// A path of the API with its query. Each name is one path segment, whatever characters it holds.
 pub(crate) struct Resource(String);
 
 impl Resource {
     pub(crate) fn at(segments: &[&str]) -> Resource {
         let segments = segments.iter().map(|segment| match *segment {
-            // Somebody on the way could take these for directions.
+            // Proxies could treat these as relative path segments.
             "." => "/%2E".to_owned(),
             ".." => "/%2E%2E".to_owned(),
             segment => format!("/{}", percent_encoded(segment)),
@@ -264,7 +265,7 @@ impl Resource {
     }
 }
 
-/// Certificates are read only where they are needed, which takes its time.
+/// Creates the connector. Root certificates are loaded only for TLS, because loading them is slow.
 fn connector(tls: bool) -> Result<HttpsConnector<HttpConnector>, Box<dyn std::error::Error>> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);

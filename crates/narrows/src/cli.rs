@@ -1,4 +1,4 @@
-//! The command line. Flags are fixed: users and programs rely on them.
+//! The command line. Users and programs rely on the flags, so they do not change.
 
 pub(crate) mod filters;
 pub(crate) mod operator;
@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 #[command(
     name = "narrows",
     version,
-    about = "One door between AI agents and their tools: joins many MCP servers into one.",
+    about = "An MCP gateway: one endpoint for all your MCP servers",
     after_help = TOP_EXAMPLES,
     max_term_width = 100,
     subcommand_required = true,
@@ -26,10 +26,10 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Args)]
 pub(crate) struct LogOptions {
-    /// How much is logged to stderr [default: info for serve, stdio and pruner, else error]
+    /// Log level on stderr [default: info for serve, stdio and pruner, else error]
     #[arg(long, global = true, value_name = "LEVEL")]
     pub(crate) log_level: Option<LogLevel>,
-    /// How it is logged [default: human on a terminal, else json]
+    /// Log format [default: human on a terminal, else json]
     #[arg(long, global = true, value_name = "FORMAT")]
     pub(crate) log_format: Option<LogFormat>,
 }
@@ -65,57 +65,57 @@ pub(crate) enum LogFormat {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve all configured servers as one, over HTTP
+    /// Serve all configured servers over HTTP
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(Serve),
-    /// Serve all configured servers as one, on stdin and stdout
+    /// Serve all configured servers on stdin and stdout
     #[command(after_help = STDIO_EXAMPLES)]
     Stdio(Stdio),
-    /// Serve the pruner alone, over HTTP
+    /// Serve only the pruner, over HTTP
     #[command(after_help = PRUNER_EXAMPLES)]
     Pruner(Pruner),
-    /// Connect to every configured server and say what is there and what is wrong
+    /// Connect to every configured server and report problems
     #[command(after_help = CHECK_EXAMPLES)]
     Check(Check),
-    /// Show the tools that the gateway would offer, what they cost and what shaping has saved
+    /// List the tools that the gateway offers, their token cost and the savings of shaping
     #[command(after_help = TOOLS_EXAMPLES)]
     Tools(Tools),
     /// Call one tool through the gateway
     #[command(after_help = CALL_EXAMPLES)]
     Call(Call),
-    /// Show, add, remove, switch and restart the servers of a gateway that runs
+    /// List and manage the servers of a running gateway
     #[command(after_help = operator::SERVERS_EXAMPLES)]
     Servers(operator::Servers),
-    /// Show, change and switch the presets of a gateway that runs
+    /// List and manage the presets of a running gateway
     #[command(after_help = operator::PRESETS_EXAMPLES)]
     Presets(operator::Presets),
-    /// Show and end the sessions of a gateway that runs, and what they do
+    /// List and end the sessions of a running gateway, and watch their calls
     #[command(after_help = operator::SESSIONS_EXAMPLES)]
     Sessions(operator::Sessions),
-    /// Make a token for a client, or the digest of one
+    /// Create a token for a client or an admin, or print the digest of a token
     #[command(after_help = TOKEN_EXAMPLES)]
     Token(Token),
-    /// Cut the middle out of long strings of a JSON text
+    /// Cut the middle out of long strings in JSON
     #[command(after_help = filters::MASK_EXAMPLES)]
     Mask(filters::Mask),
-    /// Write JSON as TOON, or TOON as JSON
+    /// Convert JSON to TOON, or TOON to JSON
     #[command(after_help = filters::TOON_EXAMPLES)]
     Toon(filters::Toon),
-    /// Write a JSON Schema as a TypeScript type
+    /// Convert a JSON Schema to a TypeScript type
     #[command(after_help = filters::TS_EXAMPLES)]
     Ts(filters::Ts),
-    /// Shorten a text to the lines that matter for a goal
+    /// Shorten a text to the lines relevant to a goal
     #[command(after_help = filters::PRUNE_EXAMPLES)]
     Prune(filters::Prune),
-    /// Ends the gateway's child processes should it be killed; started by the gateway itself
+    /// End the gateway's child processes if the gateway is killed; started by the gateway itself
     #[command(name = "__guard", hide = true)]
     Guard,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ConfigOption {
-    /// The configuration file [default: ./narrows.json, then the one in the
-    /// user's configuration folder, then the built-in servers]
+    /// Configuration file [default: ./narrows.json, then narrows.json in the user's configuration
+    /// folder, then the built-in servers]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }
@@ -124,15 +124,15 @@ pub(crate) struct ConfigOption {
 pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) config: ConfigOption,
-    /// Where to listen; port 0 takes any free one [default: `listen` of the
-    /// configuration, or 127.0.0.1:7420]
+    /// Address to listen on; port 0 picks a free port [default: `listen` of the configuration, or
+    /// 127.0.0.1:7420]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<String>,
-    /// Do not follow changes of the configuration file; SIGHUP has it read again all the same
+    /// Do not follow changes of the configuration file; SIGHUP still reloads it
     #[arg(long)]
     pub(crate) no_watch: bool,
-    /// Listen beyond this machine without `clients` in the configuration, although
-    /// anybody who can reach the port may use every tool
+    /// Listen on addresses beyond loopback without `clients` in the configuration; anyone who can
+    /// reach the port may then use every tool
     #[arg(long)]
     pub(crate) insecure: bool,
 }
@@ -141,34 +141,33 @@ pub(crate) struct Serve {
 pub(crate) struct Stdio {
     #[command(flatten)]
     pub(crate) config: ConfigOption,
-    /// The endpoint to serve
+    /// Endpoint to serve
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) endpoint: String,
-    /// The preset in force, in place of the endpoint's own
+    /// Preset to apply instead of the endpoint's own
     #[arg(long, value_name = "ID")]
     pub(crate) preset: Option<String>,
-    /// How tools are offered, in place of what the endpoint's `expose` says
+    /// Way to offer tools, instead of the endpoint's `expose` setting
     #[arg(long, value_name = "HOW")]
     pub(crate) expose: Option<Expose>,
-    /// Do not follow changes of the configuration file; SIGHUP has it read again all the same
+    /// Do not follow changes of the configuration file; SIGHUP still reloads it
     #[arg(long)]
     pub(crate) no_watch: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Expose {
-    /// Each of them is listed
+    /// List every tool
     All,
-    /// Two tools are listed: `inspect` tells of the others, `exec` calls them
+    /// List two tools: `inspect` describes the others, `exec` calls them
     Lazy,
-    /// The same, and `search_tools`, which finds them
+    /// As lazy, plus `search_tools`, which finds tools
     Search,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Pruner {
-    /// Listen beyond this machine although anybody who can reach the port may
-    /// use it
+    /// Listen on addresses beyond loopback; anyone who can reach the port may then use the pruner
     #[arg(long)]
     pub(crate) insecure: bool,
 }
@@ -177,59 +176,59 @@ pub(crate) struct Pruner {
 pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) config: ConfigOption,
-    /// Answer in JSON, for programs
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Tools {
-    /// Only this server
+    /// Show only this server
     #[arg(value_name = "SERVER")]
     pub(crate) server: Option<String>,
-    /// Only this tool of it, with its whole schema
+    /// Show only this tool of the server, with its whole schema
     #[arg(value_name = "TOOL")]
     pub(crate) tool: Option<String>,
     #[command(flatten)]
     pub(crate) config: ConfigOption,
-    /// The endpoint whose tools are shown, under its names
+    /// Endpoint whose tools to show, under its names
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) endpoint: String,
-    /// The preset in force, in place of the endpoint's own
+    /// Preset to apply instead of the endpoint's own
     #[arg(long, value_name = "ID")]
     pub(crate) preset: Option<String>,
-    /// Say why there is, or is not, a tool of this name
+    /// Explain why a tool with this name is offered or not
     #[arg(long, value_name = "NAME", conflicts_with = "tool")]
     pub(crate) why: Option<String>,
-    /// Answer in JSON, for programs
+    /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Call {
-    /// The server's id; or a published name in place of SERVER and TOOL
+    /// Server id, or a published tool name instead of SERVER and TOOL
     #[arg(value_name = "SERVER")]
     pub(crate) server: String,
-    /// The tool, by the server's own name or by the published one
+    /// Tool, by the server's own name or the published name
     #[arg(value_name = "TOOL")]
     pub(crate) tool: Option<String>,
-    /// The arguments as a JSON object; `-` reads stdin, `@FILE` reads a file
+    /// Arguments as a JSON object; `-` reads stdin, `@FILE` reads a file
     #[arg(value_name = "JSON")]
     pub(crate) arguments: Option<String>,
     #[command(flatten)]
     pub(crate) config: ConfigOption,
-    /// The endpoint to call it on, with its names, its preset and its `shape`
+    /// Endpoint to call the tool on; its names, preset and `shape` settings apply
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) endpoint: String,
-    /// What the result is read for; if it is over its budget, the parts that answer it stay
+    /// Purpose of the call; if the result exceeds its budget, the relevant parts are kept
     #[arg(long, value_name = "TEXT")]
     pub(crate) goal: Option<String>,
-    /// The client program to call as, by the name in its `clientInfo`: results take the form that
-    /// its model reads
+    /// Client program to act as, by the name in its `clientInfo`; results take the form that its
+    /// model reads
     #[arg(long, value_name = "NAME", default_value = "narrows-call")]
     pub(crate) client: String,
-    /// Say on stderr which way the call took, what it cost, and what was cut out of the result
+    /// Print the route of the call, its cost and the parts cut from the result to stderr
     #[arg(long)]
     pub(crate) explain: bool,
     /// Print the whole result as JSON
@@ -239,10 +238,10 @@ pub(crate) struct Call {
 
 #[derive(Debug, Args)]
 pub(crate) struct Token {
-    /// The client that it is for
+    /// Client to create the token for
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Make a token for who operates the gateway
+    /// Create an admin token
     #[arg(long, conflicts_with = "name")]
     pub(crate) admin: bool,
     /// Read a token from stdin and print its digest
@@ -253,35 +252,35 @@ pub(crate) struct Token {
 const TOP_EXAMPLES: &str = "\
 Examples:
   narrows serve                        serve ./narrows.json at http://127.0.0.1:7420/mcp
-  narrows check                        is everything there, and if not, why
-  narrows tools                        what the gateway offers, with tokens per tool
+  narrows check                        connect to every server and report problems
+  narrows tools                        list the tools with their token cost
   narrows call files list_directory '{\"path\": \".\"}'
-  narrows servers                      what a gateway that runs is connected to
-  narrows prune --goal 'where is it closed?' session.rs     the lines that matter
+  narrows servers                      list the servers of a running gateway
+  narrows prune --goal 'where is it closed?' session.rs     keep the relevant lines
 
-Exit codes: 0 done, 1 it did not work, 2 wrong usage or configuration.";
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.";
 
 const SERVE_EXAMPLES: &str = "\
 Examples:
   narrows serve
   narrows serve --config ~/work/narrows.json --listen 127.0.0.1:8080
-  narrows serve --listen 127.0.0.1:0   any free port; the address is told on stderr
+  narrows serve --listen 127.0.0.1:0   any free port; the address is printed to stderr
 
-Clients connect to http://ADDRESS/mcp, to /mcp/lazy for the same through two tools, to
-/mcp/NAME for another endpoint, or to /servers/ID/mcp for one server alone. Those that
-know only HTTP+SSE take http://ADDRESS/sse, those of WebSocket ws://ADDRESS/ws.
-Ctrl-C or SIGTERM lets calls in flight finish, then ends it and everything it
-has started. A second one ends it at once.";
+Clients connect to http://ADDRESS/mcp, to /mcp/lazy for the same servers through two tools,
+to /mcp/NAME for another endpoint, or to /servers/ID/mcp for a single server. Clients that
+support only HTTP+SSE use http://ADDRESS/sse, WebSocket clients use ws://ADDRESS/ws.
+On Ctrl-C or SIGTERM, calls in flight finish; then the gateway and all processes that it
+started end. A second Ctrl-C or SIGTERM ends them at once.";
 
 const STDIO_EXAMPLES: &str = "\
 Examples:
   claude mcp add narrows -- narrows stdio --config /path/to/narrows.json
-  claude mcp add tools -- narrows stdio --expose lazy          two tools in place of all
-  claude mcp add review -- narrows stdio --preset review       what a preset allows
+  claude mcp add tools -- narrows stdio --expose lazy          two tools instead of all
+  claude mcp add review -- narrows stdio --preset review       only what a preset allows
   npx @modelcontextprotocol/inspector --cli narrows stdio --method tools/list
 
-The end of stdin ends it and everything it has started. Ctrl-C or SIGTERM lets
-calls in flight finish before; a second one ends it at once.";
+When stdin closes, the gateway and all processes that it started end. On Ctrl-C or SIGTERM,
+calls in flight finish first; a second Ctrl-C or SIGTERM ends everything at once.";
 
 const PRUNER_EXAMPLES: &str = "\
 Examples:
@@ -290,14 +289,14 @@ Examples:
   curl -s http://127.0.0.1:8006/rpc -d '{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"tools/list\"}'
 
 Variables:
-  MCP_PRUNER_HOST             where to listen [127.0.0.1]
-  MCP_PRUNER_PORT             and on which port; 0 takes any free one [8006]
-  MCP_PRUNER_ALLOWED_HOSTS    names besides loopback by which it may be called, with commas
-  MCP_PRUNER_MAX_INPUT_CHARS  longer texts are passed on as they are [2000000]
-  MCP_PRUNER_PRUNE_ID_TTL_S   how long texts can be recovered, in seconds [600]
+  MCP_PRUNER_HOST             address to listen on [127.0.0.1]
+  MCP_PRUNER_PORT             port to listen on; 0 picks a free port [8006]
+  MCP_PRUNER_ALLOWED_HOSTS    host names accepted in addition to loopback, comma-separated
+  MCP_PRUNER_MAX_INPUT_CHARS  longer texts are returned unchanged [2000000]
+  MCP_PRUNER_PRUNE_ID_TTL_S   time for which texts can be recovered, in seconds [600]
 
-It speaks plain JSON-RPC at /rpc and MCP at /mcp. `narrows serve` has /rpc as well, and offers
-the pruner's tools with \"pruner\": {\"type\": \"builtin\"} among its servers.
+The pruner serves plain JSON-RPC at /rpc and MCP at /mcp. `narrows serve` also serves /rpc, and
+offers the pruner's tools if its servers include \"pruner\": {\"type\": \"builtin\"}.
 Ctrl-C or SIGTERM ends it.";
 
 const CHECK_EXAMPLES: &str = "\
@@ -306,49 +305,50 @@ Examples:
   narrows check --config ~/.cursor/mcp.json
   narrows check --json | jq '.servers[] | select(.state != \"up\")'
 
-A server's `type` is stdio, http, sse, ws, rpc or builtin. Where a `url` has none, http is
-tried and then sse, and which it was is told; where a `type` is wrong, the right one is.
+A server's `type` is stdio, http, sse, ws, rpc or builtin. For a `url` without a type, the
+command tries http, then sse, and prints which one works. If a `type` is wrong, it prints the
+right one.
 
-Exit codes: 0 all servers are up, 1 one is not, 2 the configuration is wrong.
+Exit codes: 0 all servers are up, 1 a server is not up, 2 the configuration is invalid.
 
 --json prints one object:
-  ok        whether everything is fine
+  ok        true if there are no errors and all enabled servers are up
   config    the configuration file, or null for the built-in default
   problems  [{severity, file, line, column, path, server, message, help}]
   servers   [{id, transport, configured, found, state, revision, took_ms, tools, hidden,
             prompts, resources, templates, tokens, server_info, failure}], where state is up,
             starting, down, disabled or left_out, and failure is {kind, message, hint,
-            speaks, stderr}; transport is what carries the messages, configured the
-            `type` of the file or null, found how another transport was found out, and
-            speaks what a server speaks instead of what is configured
-  tools     the number of tools that all servers offer
-  tokens    the estimated tokens of their lists";
+            speaks, stderr}; transport is the transport in use, configured the `type` in the
+            file or null, found how another transport was detected, and speaks the
+            transport that the server speaks instead of the configured one
+  tools     the number of tools of all servers
+  tokens    the estimated number of tokens in their lists";
 
 const TOOLS_EXAMPLES: &str = "\
 Examples:
   narrows tools                        all tools of all servers
   narrows tools files                  the tools of one server
   narrows tools files read_file        one tool with its schema
-  narrows tools --why files__rename    why is it not there?
-  narrows tools --preset review        what a preset leaves of them
-  narrows tools --endpoint lazy        what is listed in place of them, and its tokens
+  narrows tools --why files__rename    why a tool is offered or not
+  narrows tools --preset review        the tools that a preset allows
+  narrows tools --endpoint lazy        the tools listed instead, with their tokens
 
-Tools that the preset of the endpoint hides are counted, not shown; --why tells which entry
-hides one. Where an endpoint does not list its tools (`expose`), the last line tells what it
-lists instead.
+Tools hidden by the preset of the endpoint are counted but not shown; --why names the entry
+that hides a tool. If an endpoint does not list its tools (`expose`), the last line shows the
+tools that it lists instead.
 
-Tokens are estimates: a tokenizer of a given model counts a little more or less.
+Token counts are estimates: the tokenizer of a model may count slightly more or fewer.
 
-Where the configuration has a `recovery.path`, gateways keep count there of the results they
-make shorter, and what that has saved is shown for each tool, each server and all of them.
+If the configuration sets `recovery.path`, gateways record there how much they shorten results,
+and this command shows the savings per tool, per server and in total.
 
 --json prints {endpoint, expose, preset, servers: [{id, state, reason, tokens, saved, tools:
 [{name, published, description, tokens, saved}], hidden: [{name, published, reason}]}], tools,
-tokens, listed, saved}, where listed is {tools, tokens} of what clients get listed, or null with
+tokens, listed, saved}, where listed is {tools, tokens} as listed to clients, or null with
 SERVER; with SERVER and TOOL {server, name, published, tokens, saved, tool}; with --why {name,
 there, server, tool, published, preset, rule, reason, nearest}. A server's state is up, starting,
 down, disabled or left_out; saved is null or {results, failed, chars_before, chars_after,
-tokens_before, tokens_after}, for all of them with since.";
+tokens_before, tokens_after}, and the top-level one also has since.";
 
 const CALL_EXAMPLES: &str = "\
 Examples:
@@ -360,27 +360,28 @@ Examples:
   narrows call recover_text '{\"prune_id\": \"prn_...\", \"query\": \"retry\"}'   with `recovery.path`
   narrows call inspect '{\"server_name\": \"files\"}' --endpoint lazy
 
-The preset of the endpoint binds this command as it binds clients: --endpoint chooses another.
-Only the server that is called is started. Text goes to stdout; progress, log messages and
-error results go to stderr. A server that wants to ask its user something cannot.
+The preset of the endpoint applies to this command as to clients; --endpoint selects another
+endpoint. Only the called server is started. Text goes to stdout; progress, log messages and
+error results go to stderr. Requests of the server to its user are declined.
 
-A result over its budget (`shape` of the configuration) is made shorter, as it is for clients.
---explain tells what was cut, why, and by which prune_id `recover_text` gives it back: to
-clients of a gateway with the same `recovery.path`; without one it is gone with this command.";
+A result over its budget (`shape` in the configuration) is shortened as for clients. --explain
+prints what was cut, why, and the prune_id with which `recover_text` returns it. Clients of a
+gateway with the same `recovery.path` can use that id; without `recovery.path`, the text is lost
+when this command exits.";
 
 const TOKEN_EXAMPLES: &str = "\
 Examples:
   narrows token cursor                 a new token for the client `cursor`
   narrows token cursor > cursor.token  the same, in a file; the entry is still shown
-  narrows token --admin                a new token for operators
-  narrows token --hash < cursor.token  the digest of a token that is there
+  narrows token --admin                a new admin token
+  narrows token --hash < cursor.token  the digest of an existing token
 
-The token goes to stdout, once; it is kept nowhere. What belongs into the configuration goes to
-stderr, and holds only the digest of the token. Clients send the token with every request:
+The token is printed to stdout once and stored nowhere. The entry for the configuration is printed
+to stderr and contains only the digest of the token. Clients send the token with every request:
   Authorization: Bearer TOKEN
 
-A token is 32 random bytes. As soon as the configuration has a client, nobody comes in without
-a token, except `anonymous`, where there is such an entry, from this machine.";
+A token is 32 random bytes. Once the configuration has a client, every client needs a token.
+The only exception is an `anonymous` entry, which admits clients on this machine without one.";
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,5 @@
-//! What the commands have in common: reading the configuration, starting the
-//! gateway for a moment, ending it in good order.
+//! Code shared by the commands: reads the configuration, runs the gateway for a single command and
+//! shuts it down in order.
 
 pub(crate) mod call;
 mod change;
@@ -42,8 +42,7 @@ use crate::terminal::{Status, counted, grouped, plain, say};
 /// The first argument of the process that starts a server.
 pub(crate) const SUBREAPER: &str = "__subreaper";
 
-/// Reads the configuration for a command that starts servers; if it is wrong,
-/// says all that is to be said.
+/// Reads the configuration for a command that starts servers, or prints its problems.
 fn load(option: &ConfigOption, environment: &Environment) -> Result<Config, Exit> {
     let config = read(option, environment)?;
     match config.recursion() {
@@ -55,7 +54,7 @@ fn load(option: &ConfigOption, environment: &Environment) -> Result<Config, Exit
     }
 }
 
-/// Reads the configuration; if it is wrong, says all that is to be said.
+/// Reads the configuration, or prints its problems.
 fn read(option: &ConfigOption, environment: &Environment) -> Result<Config, Exit> {
     config::load(option.config.as_deref(), environment).map_err(|problems| {
         tell(&problems);
@@ -63,7 +62,7 @@ fn read(option: &ConfigOption, environment: &Environment) -> Result<Config, Exit
     })
 }
 
-/// Problems for people, with a line that counts the errors.
+/// Prints problems, followed by the number of errors.
 fn tell(problems: &[Problem]) {
     for problem in problems {
         say(problem);
@@ -78,7 +77,7 @@ fn tell(problems: &[Problem]) {
     }
 }
 
-/// What can be lived with, for the log of a gateway that runs on.
+/// Logs the problems that do not keep a gateway from running.
 fn log_problems(config: &Config) {
     for problem in &config.problems {
         let message = problem.line();
@@ -93,8 +92,8 @@ fn log_problems(config: &Config) {
     }
 }
 
-/// Servers that cannot be started, and presets that cannot be read and are in
-/// force, for the user of a command that ends soon.
+/// Warns the user of a short command about servers that cannot be started and required presets that
+/// cannot be read.
 fn warn_of_left_out(config: &Config) {
     let left_out = |problem: &&Problem| problem.severity == Severity::LeftOut;
     let problems = config.problems.iter().filter(left_out);
@@ -109,8 +108,7 @@ fn warn_of_left_out(config: &Config) {
     }
 }
 
-/// Puts what stands for servers that were left out among what stands for the
-/// others, in the order of the file.
+/// Inserts items for left-out servers between the others, in the order of the file.
 fn in_order<T>(tried: Vec<T>, left_out: &[LeftOut], show: impl Fn(&LeftOut) -> T) -> Vec<T> {
     let mut all = tried;
     for out in left_out {
@@ -119,7 +117,7 @@ fn in_order<T>(tried: Vec<T>, left_out: &[LeftOut], show: impl Fn(&LeftOut) -> T
     all
 }
 
-/// Starts the gateway, with this very program as the guard of its children.
+/// Starts the gateway with this program as the guard of its child processes.
 fn start(mut settings: Settings) -> Gateway {
     set_guard(&mut settings);
     Gateway::start(settings)
@@ -129,13 +127,13 @@ fn set_guard(settings: &mut Settings) {
     let program = std::env::current_exe().ok().map(OsString::from);
     let command = |word: &str| Some(vec![program.clone()?, OsString::from(word)]);
     settings.guard = command("__guard");
-    // Other systems have no subreapers.
+    // Subreapers exist only on Linux.
     if cfg!(target_os = "linux") {
         settings.subreaper = command(SUBREAPER);
     }
 }
 
-/// The signals that ask us to end.
+/// The signals that request a shutdown.
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
@@ -149,7 +147,7 @@ impl Signals {
         })
     }
 
-    /// The next one that comes, by name.
+    /// Returns the name of the next signal.
     async fn next(&mut self) -> &'static str {
         tokio::select! {
             _ = self.interrupt.recv() => "SIGINT",
@@ -157,11 +155,11 @@ impl Signals {
         }
     }
 
-    /// From now on the next signal ends the process at once: whoever asks
-    /// twice does not want to wait. The guard ends what we leave behind.
+    /// Makes the next signal end the process at once, because a user who repeats the signal does
+    /// not want to wait. The guard ends any remaining child processes.
     fn exit_on_next(mut self) {
         tokio::spawn(async move {
-            // As a shell reports a process that the signal ended.
+            // The exit code that a shell reports for a process ended by the signal.
             let code = match self.next().await {
                 "SIGTERM" => 143,
                 _ => 130,
@@ -171,8 +169,8 @@ impl Signals {
     }
 }
 
-/// Ready when a signal has asked the gateway to end and its calls in flight
-/// have ended. The next signal ends the process at once.
+/// Completes after a shutdown signal, once all calls in flight have finished. The next signal ends
+/// the process at once.
 async fn drained(mut signals: Signals, gateway: &Gateway) {
     let signal = signals.next().await;
     gateway.refuse_work();
@@ -181,8 +179,7 @@ async fn drained(mut signals: Signals, gateway: &Gateway) {
     gateway.drain().await;
 }
 
-/// Runs the gateway for as long as `work` takes once every server is up or has
-/// failed, and ends it in any case.
+/// Runs `work` once every server is up or has failed, then shuts the gateway down in any case.
 async fn with_gateway<T>(
     settings: Settings,
     work: impl AsyncFnOnce(&Gateway) -> anyhow::Result<T>,
@@ -194,7 +191,7 @@ async fn with_gateway<T>(
     with_starting_gateway(settings, settled).await
 }
 
-/// The same without waiting for servers.
+/// Does the same without waiting for servers.
 async fn with_starting_gateway<T>(
     settings: Settings,
     work: impl AsyncFnOnce(&Gateway) -> anyhow::Result<T>,
@@ -221,8 +218,8 @@ async fn with_starting_gateway<T>(
     result
 }
 
-/// Waits until every server is up or has failed, and shows which are awaited.
-/// `known` gets each server as soon as that is so, in the order in which it is.
+/// Waits until every server is up or has failed, and shows which ones are pending. Passes each
+/// server to `known` as soon as its result is available.
 async fn settle(
     gateway: &Gateway,
     mut known: impl FnMut(Settled) -> io::Result<()>,
@@ -259,10 +256,10 @@ async fn settle(
 
 /// A server that is up or has failed.
 struct Settled {
-    /// Its place in the configuration, among the servers that were tried.
+    /// The position in the configuration among the servers that were tried.
     place: usize,
     report: UpstreamReport,
-    /// The time from the start until this was seen.
+    /// The time from the start until the result was seen.
     elapsed: Duration,
 }
 
@@ -278,11 +275,11 @@ fn awaited(report: &[UpstreamReport]) -> String {
         counted(ids.len(), "server"),
         ids.join(", ")
     );
-    // A line that wraps could not be cleared.
+    // A wrapped line could not be cleared.
     text.chars().take(78).collect()
 }
 
-/// How many servers are up, for the last line of a list.
+/// Formats the number of servers that are up, for the last line of a list.
 fn up_of(up: usize, wanted: usize, disabled: usize) -> String {
     let mut text = match (wanted, disabled) {
         (0, 0) => "no servers are configured".to_owned(),
@@ -294,15 +291,15 @@ fn up_of(up: usize, wanted: usize, disabled: usize) -> String {
     text
 }
 
-/// Keeps only some servers from being disabled. The others stay in the settings,
-/// since names depend on which servers there are.
+/// Disables all other servers. They stay in the settings, because published names depend on all
+/// servers.
 fn only(settings: &mut Settings, ids: &[String]) {
     for upstream in &mut settings.upstreams {
         upstream.upstream.enabled &= ids.contains(&upstream.upstream.id);
     }
 }
 
-/// Says why `id` cannot be used, if it cannot.
+/// Prints an error if `id` cannot be used.
 fn refuse_server(config: &Config, id: &str) -> Option<Exit> {
     let id_shown = plain(id);
     if let Some(out) = config.checked.left_out.iter().find(|out| out.id == id) {
@@ -334,8 +331,8 @@ fn refuse_server(config: &Config, id: &str) -> Option<Exit> {
     }
 }
 
-/// What follows the server's name and a separator: this one, or any that is
-/// understood in calls.
+/// Returns the text after the server's name and a separator: the given one or any that calls
+/// accept.
 fn rest_after<'a>(name: &'a str, server: &str, separator: &str) -> Option<&'a str> {
     let rest = name.strip_prefix(server)?;
     [separator, "__", "::", ":", "/"]
@@ -343,7 +340,7 @@ fn rest_after<'a>(name: &'a str, server: &str, separator: &str) -> Option<&'a st
         .find_map(|separator| rest.strip_prefix(separator))
 }
 
-/// `; did you mean a, b?`, or all there are if they are few, or nothing.
+/// Returns `; did you mean a or b?`, all candidates if they are few, or an empty text.
 fn suggest<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str> + Clone) -> String {
     let near = nearest_few(wanted, candidates.clone());
     if !near.is_empty() {
@@ -352,11 +349,11 @@ fn suggest<'a>(wanted: &str, candidates: impl Iterator<Item = &'a str> + Clone) 
     let all: Vec<&str> = candidates.take(9).collect();
     match all.len() {
         0 | 9 => String::new(),
-        _ => format!("; there is {}", plain(&all.join(", "))),
+        _ => format!("; available: {}", plain(&all.join(", "))),
     }
 }
 
-/// A command of ours for the user to run next, on the same configuration.
+/// Formats a command for the user to run next, with the same configuration.
 fn command_line(words: &str, option: &ConfigOption) -> String {
     match &option.config {
         Some(file) => format!(
@@ -367,7 +364,7 @@ fn command_line(words: &str, option: &ConfigOption) -> String {
     }
 }
 
-/// A word as a shell reads it, and fit for a terminal.
+/// Quotes a word for a shell, without control characters.
 fn shell_word(word: &str) -> String {
     let fits = |c: char| c.is_alphanumeric() || "/._-+,:@%=".contains(c);
     let word = plain(word);
@@ -377,7 +374,7 @@ fn shell_word(word: &str) -> String {
     }
 }
 
-/// The stable word for programs; a server that was left out is `left_out`.
+/// Returns the stable identifier of a state. A server that was left out has the state `left_out`.
 fn state_word(state: &UpstreamState) -> &'static str {
     match state {
         UpstreamState::Up { .. } => "up",
@@ -387,7 +384,7 @@ fn state_word(state: &UpstreamState) -> &'static str {
     }
 }
 
-/// Why a server is not up, in one line; `None` if it is.
+/// Returns the reason why a server is not up, in one line, or `None` if it is up.
 fn trouble(state: &UpstreamState) -> Option<String> {
     match state {
         UpstreamState::Up { .. } => None,

@@ -1,9 +1,9 @@
-//! Configuration files into checked settings. The only place of the program
-//! that reads files or the environment to learn what it shall do.
+//! Reads configuration files into checked settings. Only this module reads files and the
+//! environment for the program's configuration.
 //!
-//! Enter at [`load`]: find the file, parse it (`jsonc-parser`, so comments and
-//! trailing commas are fine), read it into the tables of `raw.rs`, and check
-//! those in `check.rs`.
+//! [`load`] is the entry point. It finds the file, parses it with `jsonc-parser`, which accepts
+//! comments and trailing commas, reads it into the tables of `raw.rs`, and checks those in
+//! `check.rs`.
 
 mod check;
 mod edit;
@@ -39,46 +39,47 @@ use problem::{At, Problems, Source};
 use raw::RawFile;
 use read::{Node, Read};
 
-/// What the program shall do, and what is to be said about it.
+/// The settings of the program and the problems found in them.
 pub(crate) struct Config {
-    /// The file it is from; none for the built-in default.
+    /// The file that was read. `None` for the built-in default.
     pub(crate) file: Option<PathBuf>,
-    /// What was read, or what stands for the built-in default.
+    /// The text of the file, or of the built-in default.
     pub(crate) text: String,
     pub(crate) checked: Checked,
-    /// In the order of the file; none of them is an error.
+    /// The problems in the order of the file. None of them is an error.
     pub(crate) problems: Vec<Problem>,
 }
 
 impl Config {
-    /// The problem of a process that one of these servers has started, perhaps
-    /// through other gateways.
+    /// Returns a problem if one of these servers started this process, perhaps through other
+    /// gateways.
     pub(crate) fn recursion(&self) -> Option<Problem> {
         let recursion = self.checked.gateway.ancestry.recursion()?;
         let what = match recursion {
             Recursion::SameConfiguration => {
                 "a gateway with this configuration has started this process, so its servers \
-                 would start each other without end"
+                 would start each other endlessly"
             }
             Recursion::TooDeep => "too many gateways have started each other",
         };
         let name = self.file.as_deref().unwrap_or(Path::new(FILE_NAME));
         let help = format!(
             "remove the server that starts Narrows again, or give it another --config; to run \
-             this command all the same, set {CHAIN} to an empty value"
+             this command anyway, set {CHAIN} to an empty value"
         );
         let file = name.display().to_string();
         Some(Problem::with_file(&file, what.to_owned(), Some(help)))
     }
 }
 
-/// The name of the file where none is given.
+/// The default file name.
 const FILE_NAME: &str = "narrows.json";
 
-/// Reads the file that `flag` names, else `./narrows.json`, else the user's,
-/// else takes the built-in default.
+/// Reads the file that `flag` names, else `./narrows.json`, else the user's file, else the built-in
+/// default.
 ///
-/// If anything is wrong, everything that is to be said comes back instead.
+/// # Errors
+/// All problems, if any of them is an error.
 pub(crate) fn load(flag: Option<&Path>, environment: &Environment) -> Result<Config, Vec<Problem>> {
     let Some(path) = locate(flag, environment, Path::exists) else {
         return Ok(built_in(environment));
@@ -87,17 +88,18 @@ pub(crate) fn load(flag: Option<&Path>, environment: &Environment) -> Result<Con
     check_text(Some(&path), text, environment)
 }
 
-/// What the text of a file comes to, wherever the text is from. Without a file
-/// it is that of the built-in default, perhaps changed.
+/// Checks the text of a configuration from any source. Without a file, the text is the built-in
+/// default, possibly changed.
 ///
-/// If anything is wrong, everything that is to be said comes back instead.
+/// # Errors
+/// All problems, if any of them is an error.
 pub(crate) fn check_text(
     file: Option<&Path>,
     text: String,
     environment: &Environment,
 ) -> Result<Config, Vec<Problem>> {
     let path = file.unwrap_or(Path::new("the built-in default"));
-    // Relative folders in the file are relative to it, wherever we are.
+    // Relative folders in the file are relative to the file, not to the working directory.
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folder = absolute.parent().unwrap_or(Path::new("/"));
     let scope = Scope {
@@ -123,7 +125,7 @@ pub(crate) fn check_text(
     }
 }
 
-/// Which file to read; `None` for the built-in default.
+/// Returns the file to read, or `None` for the built-in default.
 fn locate(
     flag: Option<&Path>,
     environment: &Environment,
@@ -137,14 +139,14 @@ fn locate(
     here.into_iter().chain(users).find(|path| exists(path))
 }
 
-/// The configuration file of the user, whether it is there or not.
+/// Returns the path of the user's configuration file, which may not exist.
 pub(crate) fn users_file(environment: &Environment) -> Option<PathBuf> {
     let folder = environment.config_folder()?;
     Some(folder.join("narrows").join(FILE_NAME))
 }
 
-/// What the route of plain JSON-RPC knows where there is no configuration at
-/// all: ids and ports on this machine.
+/// The servers on the plain JSON-RPC route without any configuration: ids and ports on this
+/// machine.
 const RPC_SERVERS: [(&str, u16); 4] = [
     ("fast-filesystem", 8004),
     ("json-query", 8005),
@@ -166,7 +168,7 @@ fn rpc_server((id, port): (&str, u16)) -> RpcServer {
     }
 }
 
-/// The built-in default as a file would say it.
+/// The built-in default, written as a file.
 const BUILT_IN: &str = r#"{
   "mcpServers": {
     "demo": { "type": "builtin" },
@@ -205,10 +207,10 @@ fn built_in(environment: &Environment) -> Config {
     }
 }
 
-/// More than any configuration needs.
+/// The size limit of a file, larger than any configuration needs to be.
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
-/// The text of the file, or what is wrong with it.
+/// Reads a file, or returns the problem.
 pub(crate) fn read_file(path: &Path) -> Result<String, Box<Problem>> {
     let name = path.display().to_string();
     let problem =
@@ -218,7 +220,7 @@ pub(crate) fn read_file(path: &Path) -> Result<String, Box<Problem>> {
     let read = file.and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes));
     read.map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {
-            let help = format!("look at the path, or leave --config out for ./{FILE_NAME}");
+            let help = format!("check the path, or leave --config out to use ./{FILE_NAME}");
             problem("there is no such file".to_owned(), Some(help))
         }
         _ => problem(format!("the file cannot be read: {error}"), None),
@@ -232,7 +234,7 @@ pub(crate) fn read_file(path: &Path) -> Result<String, Box<Problem>> {
     })
 }
 
-/// A file's text to settings. Without settings one of the problems is an error.
+/// Parses and checks a file. If no settings are returned, one of the problems is an error.
 fn parse(path: &Path, text: &str, scope: Scope<'_>) -> (Option<Checked>, Vec<Problem>) {
     let source = Source::new(path, text);
     let mut problems = Problems::new(&source);
@@ -241,8 +243,8 @@ fn parse(path: &Path, text: &str, scope: Scope<'_>) -> (Option<Checked>, Vec<Pro
     (checked, problems.finish())
 }
 
-/// The text of a file as a table; `None` after a problem. An empty file gets
-/// the `example` as help.
+/// Parses a file as a table. Returns `None` after reporting a problem. For an empty file, `example`
+/// is the help text.
 fn read_text<T: Read>(
     source: &Source<'_>,
     example: &str,
@@ -271,8 +273,8 @@ fn read_text<T: Read>(
     T::read(&Node::top(value), problems)
 }
 
-/// Beyond comments and trailing commas it is JSON: what only we could read
-/// would be a trap for the next client that shares the file.
+/// Accepts JSON with comments and trailing commas only. A file that only Narrows could read would
+/// break other clients that share it.
 pub(crate) fn syntax() -> ParseOptions {
     ParseOptions {
         allow_comments: true,

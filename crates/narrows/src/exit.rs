@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
-/// How a command ended.
+/// The outcome of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     Done,
-    /// It did not work.
+    /// The command failed.
     Failed,
-    /// Wrong usage or configuration.
+    /// Wrong usage or an invalid configuration.
     Usage,
 }
 

@@ -1,10 +1,9 @@
-//! Who changes the configuration while the gateway runs, and the only one who
-//! does: a file that was saved, and an operator's changes, take the same way.
+//! Changes the configuration while the gateway runs. Saved files and changes by operators both go
+//! through this module, and nothing else changes the configuration.
 //!
-//! The text of the file, and over it the changes that nobody saved, are
-//! checked together. If nothing is wrong the gateway takes up what differs;
-//! otherwise everything stays as it was. Changes come one after the other, and
-//! one that has begun is finished even if nobody waits for it any more.
+//! The text of the file and the unsaved changes are checked together. If there is no error, the
+//! gateway applies the differences; otherwise nothing changes. Changes are made one at a time, and
+//! a change that has started completes even if the caller no longer waits.
 
 mod added;
 mod disk;
@@ -40,36 +39,36 @@ use overlay::{Layered, Overlay};
 use saved::{is_new_entry, saved};
 use told::{Said, Unfit, errors, invalid, rejected, said_of, summary};
 
-/// The one who keeps the configuration.
+/// The owner of the configuration in force.
 pub(crate) struct Keeper(Arc<Inner>);
 
-/// What became of a file that was read again.
+/// The result of reading the file again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reloaded {
-    /// It says what it said before.
+    /// The file has not changed.
     Same,
     Applied,
-    /// It cannot be used. What was in force still is.
+    /// The file cannot be used. The previous configuration stays in force.
     Refused,
 }
 
-/// Whether a file that cannot be used is worth a word yet.
+/// The time at which to report a file that cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tell {
     Now,
-    /// It may be in the middle of being written.
+    /// Problems are not reported yet, because the file may be only partly written.
     NotYet,
 }
 
 struct Inner {
     gateway: Gateway,
-    /// Empty until a change is saved, where the program began without a file.
+    /// Empty if the process started without a file and no change has been saved.
     file: OnceLock<PathBuf>,
-    /// Wakes whoever waits for the file.
+    /// Notifies tasks that wait for the file to exist.
     file_created: Notify,
     environment: Environment,
     prepare: Box<dyn Fn(&mut Settings) + Send + Sync>,
-    /// Whether other machines reach the gateway.
+    /// True if other machines can reach the gateway.
     needs_tokens: AtomicBool,
     follow_admin: OnceLock<FollowAdmin>,
     follow_file: OnceLock<FollowFile>,
@@ -78,30 +77,30 @@ struct Inner {
     added: AddedServers,
 }
 
-/// What is in force.
+/// The configuration in force.
 struct State {
-    /// The last text of the file that could be used.
+    /// The last usable text of the file.
     text: String,
     overlay: Overlay,
     settings: Settings,
-    /// What the file says and what counts since the start, of what cannot
-    /// change while the program runs.
+    /// The settings that cannot change at run time: those of the file, and those in force since the
+    /// start.
     fixed: Fixed,
     fixed_at_start: Fixed,
-    /// What has been said about the configuration.
+    /// The warnings that have been logged.
     said: Vec<Said>,
 }
 
-/// What others may look at while a change is being made.
+/// The status that readers may see while a change is made.
 struct Status {
     shown: ConfigurationStatus,
     preset_folder: Option<PathBuf>,
 }
 
-/// Hears what is said of operators.
+/// A callback for changed admin settings.
 type FollowAdmin = Box<dyn Fn(&AdminChecked) + Send + Sync>;
 
-/// Hears where the configuration file was created.
+/// A callback for the path of a newly created configuration file.
 type FollowFile = Box<dyn Fn(&Path) + Send + Sync>;
 
 #[derive(Clone, PartialEq)]
@@ -113,8 +112,8 @@ struct Fixed {
 }
 
 impl Keeper {
-    /// Keeps what `config` says for a gateway that was started with it.
-    /// `prepare` says over new settings what the command line said over these.
+    /// Creates the keeper for a gateway started with `config`. `prepare` applies the settings of
+    /// the command line to each new configuration.
     pub(crate) fn new(
         gateway: Gateway,
         config: Config,
@@ -161,35 +160,35 @@ impl Keeper {
         })))
     }
 
-    /// The file, and the folder of presets that it names.
+    /// Returns the configuration file and its folder of presets.
     pub(crate) fn files(&self) -> (Option<PathBuf>, Option<PathBuf>) {
         let status = self.0.status.lock();
         (self.0.file.get().cloned(), status.preset_folder.clone())
     }
 
-    /// Waits until there is a configuration file.
+    /// Waits until a configuration file exists.
     pub(crate) async fn has_file(&self) {
         let created = self.0.file_created.notified();
         let mut created = std::pin::pin!(created);
-        // Before the look, so that no file is created in between.
+        // Registered before the test, so that a file created in between is not missed.
         created.as_mut().enable();
         if self.0.file.get().is_none() {
             created.await;
         }
     }
 
-    /// Has `follow` hear where the configuration file is created, if it is.
+    /// Sets the callback for the creation of a configuration file.
     pub(crate) fn follow_file(&self, follow: impl Fn(&Path) + Send + Sync + 'static) {
         let _ = self.0.follow_file.set(Box::new(follow));
     }
 
-    /// Has `follow` hear what is said of operators whenever that changes.
+    /// Sets the callback for changes of the admin settings.
     pub(crate) fn follow_admin(&self, follow: impl Fn(&AdminChecked) + Send + Sync + 'static) {
         let _ = self.0.follow_admin.set(Box::new(follow));
     }
 
-    /// Says that other machines reach the gateway, so that what is configured
-    /// must not be without tokens from now on.
+    /// Requires at least one client token in every configuration from now on, because other
+    /// machines can reach the gateway.
     pub(crate) fn need_tokens(&self) {
         self.0.needs_tokens.store(true, Ordering::Relaxed);
     }
@@ -198,7 +197,7 @@ impl Keeper {
         self.0.status.lock().shown.watched = watched;
     }
 
-    /// Reads the file again and takes up what is new in it.
+    /// Reads the file again and applies the differences.
     pub(crate) async fn reload(&self, tell: Tell) -> Reloaded {
         let done = self
             .work(move |inner, state| inner.reload(state, tell))
@@ -206,13 +205,13 @@ impl Keeper {
         done.unwrap_or(Reloaded::Refused)
     }
 
-    /// Does `work` when nobody else does any, where it may wait for disks.
+    /// Runs `work` exclusively on a thread that may block on disks.
     async fn work<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Inner, &mut State) -> T + Send + 'static,
     ) -> Option<T> {
         let inner = self.0.clone();
-        // A task of its own, since whoever asked may leave at any moment.
+        // A separate task, because the caller may be cancelled at any time.
         let task = tokio::spawn(async move {
             let mut state = inner.state.clone().lock_owned().await;
             let work = tokio::task::spawn_blocking(move || work(&inner, &mut state));
@@ -231,7 +230,11 @@ impl Operations for Keeper {
                 Keep::Memory => inner.keep_in_memory(state, change),
                 Keep::File => inner.keep_in_file(state, change),
             });
-            let ended = || Err(Rejected::Invalid(vec!["the program is ending".to_owned()]));
+            let ended = || {
+                Err(Rejected::Invalid(vec![
+                    "the gateway is shutting down".to_owned(),
+                ]))
+            };
             let done = done.await.unwrap_or_else(ended);
             if done.is_ok() {
                 self.0.added.note(&made);
@@ -245,7 +248,7 @@ impl Operations for Keeper {
     }
 }
 
-/// How often a change is made anew because somebody saved the file meanwhile.
+/// The maximum number of attempts if other programs save the file meanwhile.
 const ATTEMPTS: usize = 5;
 
 impl Inner {
@@ -271,7 +274,7 @@ impl Inner {
         let applied = self.apply(state, config, None);
         self.status.lock().shown.problems.clear();
         if was_refused && is_same_text {
-            tracing::info!("the configuration file says again what is in force");
+            tracing::info!("the configuration file matches the active configuration again");
         }
         match applied.applied.is_empty() && applied.left_out.is_empty() {
             true => Reloaded::Same,
@@ -279,12 +282,12 @@ impl Inner {
         }
     }
 
-    /// Everything stays as it is, which is said once.
+    /// Keeps the configuration in force, and reports the problems unless they have been reported.
     fn refuse(&self, problems: Vec<String>, tell: Tell) -> Reloaded {
         let is_news = self.status.lock().shown.problems != problems;
         if tell == Tell::Now && is_news {
             for problem in &problems {
-                tracing::warn!("the configuration stays as it was: {problem}");
+                tracing::warn!("configuration reload rejected, keeping the current one: {problem}");
             }
             self.gateway.tell_refused(&problems);
             self.status.lock().shown.problems = problems;
@@ -329,7 +332,7 @@ impl Inner {
             if let Some(path) = self.own_file(&before, &change) {
                 return self.keep_in_preset_file(state, before, &path, &change);
             }
-            // Unsaved changes that fit no more must not be in the way of this one.
+            // Unsaved changes that no longer fit must not block this one.
             let fitting = self.check_dropping(&before, &state.overlay);
             let (_, fitting, dropped) =
                 fitting.map_err(|found| Rejected::Invalid(errors(&found)))?;
@@ -357,12 +360,11 @@ impl Inner {
                 ..changed
             });
         }
-        let told = "it changes all the time".to_owned();
+        let told = "it keeps changing".to_owned();
         Err(Rejected::Unwritable(told))
     }
 
-    /// Creates the configuration file of the user with a change in it. From
-    /// then on it is the file of this program.
+    /// Creates the user's configuration file with a change in it, and uses that file from then on.
     fn keep_in_new_file(&self, state: &mut State, change: &Change) -> Result<Changed, Rejected> {
         let file = users_file(&self.environment).ok_or(Rejected::NoFile)?;
         known_endpoint(state, change)?;
@@ -393,7 +395,7 @@ impl Inner {
         })
     }
 
-    /// The same for a preset that lives in a file of its own.
+    /// Does the same for a preset in its own file.
     fn keep_in_preset_file(
         &self,
         state: &mut State,
@@ -402,8 +404,8 @@ impl Inner {
         change: &Change,
     ) -> Result<Changed, Rejected> {
         let overlay = state.overlay.without(change);
-        // Tried out before anything is written: a file that cannot be used
-        // would only be skipped, and whoever names it be allowed nothing.
+        // Checked before anything is written. An invalid preset file would only be skipped, and
+        // clients and endpoints that name it would be allowed nothing.
         let tried: Overlay = overlay.changes().iter().chain([change]).cloned().collect();
         self.check(&text, &tried).map_err(invalid)?;
         let written = match change {
@@ -427,7 +429,7 @@ impl Inner {
         })
     }
 
-    /// Takes up what was written to `path`.
+    /// Applies the configuration after writing to `path`.
     fn saved_to(
         &self,
         path: &Path,
@@ -447,8 +449,8 @@ impl Inner {
         }
     }
 
-    /// Hands the gateway what is new, and logs new warnings. Returns those
-    /// that concern a change of `server`.
+    /// Passes the differences to the gateway and logs new warnings. Returns the warnings that
+    /// concern a change of `server`.
     fn apply(&self, state: &mut State, config: Config, server: Option<&str>) -> Changed {
         let said = said_of(&config);
         for new in said.iter().filter(|said| !said.is_among(&state.said)) {
@@ -483,7 +485,7 @@ impl Inner {
         state.said = said;
         if !applied.is_empty() || !newly_left_out.is_empty() {
             let told = summary(&applied, &newly_left_out);
-            tracing::info!("the configuration was taken up: {told}");
+            tracing::info!("configuration applied: {told}");
         }
         let mut status = self.status.lock();
         status.preset_folder = preset_folder;
@@ -501,8 +503,8 @@ impl Inner {
         }
     }
 
-    /// The text with the unsaved changes, checked. Those of them that do not
-    /// fit any more are left out and told.
+    /// Checks the text with the unsaved changes. Drops the changes that no longer fit, and returns
+    /// their descriptions.
     fn check_dropping(
         &self,
         text: &str,
@@ -519,7 +521,7 @@ impl Inner {
         if let Ok(config) = whole {
             return Ok((config, overlay.clone(), Vec::new()));
         }
-        // Whose fault is it? The file's own problems come first.
+        // Problems of the file itself take precedence over those of the changes.
         let none = Overlay::default();
         let (mut config, _, _) = self.check_dropping(text, &none)?;
         let (mut fits, mut dropped) = (none, Vec::new());
@@ -533,7 +535,7 @@ impl Inner {
         Ok((config, fits, dropped))
     }
 
-    /// What was refused at the start must not come in by a saved file.
+    /// A configuration that is refused at the start must be refused as a saved file, too.
     fn check_tokens(&self, config: &Config) -> Result<(), Vec<Problem>> {
         let needed = self.needs_tokens.load(Ordering::Relaxed);
         let clients = &config.checked.gateway.clients;
@@ -542,7 +544,8 @@ impl Inner {
         }
         let file = config.file.as_ref().map(|file| file.display().to_string());
         let what = "no client has a token, and other machines can reach the gateway".to_owned();
-        let help = "keep a client in `clients`, or start anew on 127.0.0.1 or with --insecure";
+        let help =
+            "keep a client with a token in `clients`, or restart on 127.0.0.1 or with --insecure";
         let file = file.unwrap_or_default();
         Err(vec![Problem::with_file(&file, what, Some(help.to_owned()))])
     }
@@ -551,7 +554,7 @@ impl Inner {
         self.check_as(self.file.get().map(PathBuf::as_path), text, overlay)
     }
 
-    /// The same for a text that stands, or will stand, in `file`.
+    /// Checks a text that is, or will be, in `file`.
     fn check_as(
         &self,
         file: Option<&Path>,
@@ -584,7 +587,7 @@ impl Inner {
         overlay.laid_over(text, presets).map_err(rejected)
     }
 
-    /// The file of the preset that a change is about, unless the text has it.
+    /// Returns the file of the preset that a change concerns, unless the text defines the preset.
     fn own_file(&self, text: &str, change: &Change) -> Option<PathBuf> {
         match change {
             Change::PutPreset { id, .. } | Change::RemovePreset { id } if !has_preset(text, id) => {
@@ -613,7 +616,7 @@ impl Fixed {
         }
     }
 
-    /// The keys that are new in the file and not in force.
+    /// Returns the keys whose new values differ from those in force.
     fn differing(&self, before: &Fixed, at_start: &Fixed) -> Vec<&'static str> {
         let is_news = |value: &dyn Fn(&Fixed) -> String| {
             value(self) != value(before) && value(self) != value(at_start)
@@ -628,7 +631,7 @@ impl Fixed {
         if is_news(&|fixed| fixed.allowed_origins.join("\n")) {
             keys.push("allowed_origins");
         }
-        // Tokens are followed; who may read the metrics is not.
+        // Tokens take effect at run time; access to the metrics does not.
         let metrics = |fixed: &Fixed| (fixed.admin.open_metrics, fixed.admin.token.is_some());
         if metrics(self) != metrics(before) && metrics(self) != metrics(at_start) {
             keys.push("admin.open_metrics");
@@ -637,7 +640,7 @@ impl Fixed {
     }
 }
 
-/// The server that a change is about.
+/// Returns the server that a change concerns.
 fn server_of(change: &Change) -> Option<&str> {
     match change {
         Change::AddServer { id, .. }
@@ -650,7 +653,7 @@ fn server_of(change: &Change) -> Option<&str> {
     }
 }
 
-/// A server that was just added, and that would be left out, is refused.
+/// Rejects a change that adds a server which would be left out.
 fn is_startable(config: &Config, change: Option<&Change>) -> Result<(), Rejected> {
     let (Some(Change::AddServer { id, .. }) | Some(Change::ReplaceServer { id, .. })) = change
     else {

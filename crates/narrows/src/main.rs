@@ -1,8 +1,8 @@
-//! The `narrows` program: command line, configuration, assembly, logs.
+//! The `narrows` program: command line, configuration, assembly and logs.
 //!
-//! Enter at [`main`]; each command is a file under `commands`. stdout carries
-//! only the answer of a command, everything else goes to stderr. Exit codes
-//! are 0 (done), 1 (it did not work) and 2 (wrong usage or configuration).
+//! [`main`] is the entry point, and each command is a module under `commands`. Only the answer of a
+//! command goes to stdout; everything else goes to stderr. The exit codes are 0 (done), 1 (failed)
+//! and 2 (wrong usage or configuration).
 
 mod admin_client;
 mod cli;
@@ -31,14 +31,13 @@ use crate::exit::Exit;
 use crate::telemetry::Telemetry;
 use crate::terminal::say;
 
-/// Long results are worked on by many threads in turn. glibc keeps what each of
-/// them has freed for that thread alone, which came to three times of what was
-/// in use (`bench/soak`).
+/// Long results are processed by changing threads. glibc keeps freed memory per thread, which took
+/// three times the memory in use (`bench/soak`).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    // It lives as long as a server, and its arguments are the server's.
+    // A subreaper lives as long as its server, and its arguments are those of the server.
     let mut arguments = std::env::args_os().skip(1);
     if arguments
         .next()
@@ -48,14 +47,14 @@ fn main() -> ExitCode {
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        // Help and version are answers, everything else is wrong usage. A
-        // closed pipe is no reason to fail.
+        // Help and version are answers; anything else is wrong usage. A closed pipe is not a
+        // failure.
         Err(error) => {
             let _ = error.print();
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
     };
-    // The guard lives as long as the gateway, so nothing is set up for it.
+    // The guard lives as long as the gateway and needs no setup.
     if let Command::Guard = cli.command {
         return match narrows_upstream::guard::run() {
             Ok(()) => ExitCode::SUCCESS,
@@ -65,19 +64,21 @@ fn main() -> ExitCode {
     let environment = Environment::of_this_process();
     let usual = match cli.command {
         Command::Serve(_) | Command::Stdio(_) | Command::Pruner(_) => LogLevel::Info,
-        // They say themselves what went wrong.
+        // These commands print their own errors.
         _ => LogLevel::Error,
     };
     let telemetry = Telemetry::start(&cli.log, usual, &environment);
     let runtime = match start_runtime() {
         Ok(runtime) => runtime,
         Err(error) => {
-            say(format_args!("error: no runtime can be started: {error}"));
+            say(format_args!(
+                "error: cannot start the async runtime: {error}"
+            ));
             return ExitCode::FAILURE;
         }
     };
     let exit = runtime.block_on(run(cli.command, &environment, &telemetry));
-    // A thread may still wait for stdin; nothing of ours is left to wait for.
+    // A thread may still be waiting for stdin, and no other work is left.
     runtime.shutdown_background();
     drop(telemetry);
     match exit {
@@ -89,9 +90,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// Several threads where there are several cores. On one core (a small
-/// container, a pinned process) a single-threaded runtime saves the hand-overs
-/// between threads that could never run at the same time.
+/// Starts a multi-threaded runtime if there are several cores. On one core (a small container, a
+/// pinned process), a single-threaded runtime avoids handing work between threads that can never
+/// run in parallel.
 fn start_runtime() -> std::io::Result<tokio::runtime::Runtime> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut builder = match cores {

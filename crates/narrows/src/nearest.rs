@@ -1,8 +1,7 @@
-//! "Did you mean ...?"
+//! Suggestions of the form "Did you mean ...?".
 
-/// The candidate that is most likely meant. Case, `_`, `-` and `.` count for
-/// nothing, so that `requestTimeout` finds `request_timeout`; beyond that a
-/// third of the letters may differ.
+/// Returns the most similar candidate. Case, `_`, `-` and `.` are ignored, so `requestTimeout`
+/// matches `request_timeout`. Of the remaining letters, a third may differ.
 pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -10,7 +9,7 @@ pub(crate) fn nearest<'a>(
     nearest_few(word, candidates).into_iter().next()
 }
 
-/// Up to three candidates, the most likely first.
+/// Returns up to three candidates, the most similar first.
 pub(crate) fn nearest_few<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -22,8 +21,8 @@ pub(crate) fn nearest_few<'a>(
             let other = fold(candidate);
             let distance = strsim::damerau_levenshtein(&folded, &other);
             let longer = folded.chars().count().max(other.chars().count());
-            // A part of the word counts as near whatever the lengths: `read`
-            // for `files__read_file`.
+            // A part of a candidate matches regardless of length, as `read` does in
+            // `files__read_file`.
             let contained = folded.len() >= 3 && other.contains(&folded);
             let is_near = distance <= (longer / 3).max(1) || contained;
             is_near.then_some((distance, candidate))

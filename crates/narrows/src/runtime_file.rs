@@ -1,10 +1,9 @@
-//! The runtime file: where a gateway that runs can be reached by its operator,
-//! and the token of this very run.
+//! The runtime file, which gives the operator the address and the admin token of a running gateway.
 //!
-//! It lies in a folder of the user alone (0700) and is readable by the user
-//! alone (0600); whoever can read it may operate the gateway. Everything is
-//! done relative to the opened folder, and no symbolic link is followed in the
-//! last component, so that nobody can put another file in its place.
+//! The file is in a folder accessible only to the user (0700) and is readable only by the user
+//! (0600), because anyone who can read it may use the admin API. All operations are relative to the
+//! opened folder, and symbolic links are not followed in the last component, so that no other user
+//! can substitute a file.
 
 #[cfg(test)]
 mod tests;
@@ -23,29 +22,30 @@ use std::time::SystemTime;
 
 use crate::config::Environment;
 
-/// A longer file is none of ours.
+/// The size limit of a runtime file, in bytes.
 const MAX_BYTES: u64 = 64 * 1024;
 
-/// The file of this process. Dropping it removes the file, if it is still ours.
+/// The runtime file of this process. Dropping it removes the file if it still belongs to this
+/// process.
 pub(crate) struct RuntimeFile {
     folder: OwnedFd,
     name: String,
     content: Content,
 }
 
-/// A gateway that runs, as its file tells. It has no `Debug`: the token is not
-/// to be printed.
+/// A running gateway, as described by its file. It does not implement `Debug`, so that the token
+/// cannot be printed by accident.
 pub(crate) struct Running {
     pub(crate) url: String,
     pub(crate) token: String,
     pub(crate) pid: i32,
-    /// The configuration file that it serves, absolute.
+    /// The absolute path of its configuration file.
     pub(crate) config: Option<String>,
-    /// Where this was read.
+    /// The file from which this was read.
     pub(crate) file: PathBuf,
 }
 
-/// The gateways of this user, and what was ignored and why.
+/// The gateways of this user, and warnings about ignored files.
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) running: Vec<Running>,
@@ -53,9 +53,8 @@ pub(crate) struct Found {
 }
 
 impl RuntimeFile {
-    /// Writes the file into the first folder of the user that can be used. A
-    /// file of the same port is replaced: its gateway must be gone, since we
-    /// have the port.
+    /// Writes the file into the first usable folder of the user. Replaces a file for the same port,
+    /// whose gateway must have ended because this process has the port.
     pub(crate) fn write(
         environment: &Environment,
         url: &str,
@@ -92,7 +91,7 @@ impl RuntimeFile {
         result
     }
 
-    /// Says that the gateway serves another configuration file now.
+    /// Records the new configuration file of the gateway.
     pub(crate) fn set_config(&self, config: &Path) -> io::Result<()> {
         let content = Content {
             config: Some(told(config)),
@@ -108,15 +107,14 @@ impl Drop for RuntimeFile {
     }
 }
 
-/// A configuration file as other processes find it.
+/// Returns the absolute path, for use by other processes.
 fn told(config: &Path) -> String {
     let absolute = std::path::absolute(config).unwrap_or(config.to_owned());
     absolute.to_string_lossy().into_owned()
 }
 
-/// The gateways that run, by the files of this user. Files of processes that
-/// are gone are removed; files that somebody else could have written or read
-/// are not believed.
+/// Returns the running gateways of this user. Removes the files of processes that have ended, and
+/// ignores files that other users could have written or read.
 pub(crate) fn found(environment: &Environment) -> Found {
     let mut found = Found::default();
     for place in places(environment) {
@@ -133,7 +131,7 @@ pub(crate) fn found(environment: &Environment) -> Found {
     found
 }
 
-/// What is in the file.
+/// The content of the file.
 #[derive(Clone, Serialize, Deserialize)]
 struct Content {
     url: String,
@@ -144,13 +142,12 @@ struct Content {
     started_at: String,
 }
 
-/// A folder for runtime files: the `base`, which is the system's matter, and
-/// what we make in it.
+/// A folder for runtime files: a `base` provided by the system and a folder inside it.
 struct Place {
     base: PathBuf,
     inner: &'static str,
-    /// Whether the base may be made, too. That of `XDG_RUNTIME_DIR` lives and
-    /// dies with the user's login, and is not ours to make.
+    /// True if the base may be created. `XDG_RUNTIME_DIR` is created and removed with the user's
+    /// login and must not be.
     makes_base: bool,
 }
 
@@ -159,7 +156,7 @@ impl Place {
         self.base.join(self.inner)
     }
 
-    /// Opens the folder for writing, and makes it first if it is not there.
+    /// Opens the folder for writing, after creating it if necessary.
     fn make(&self) -> io::Result<OwnedFd> {
         let path = self.path();
         let mut builder = DirBuilder::new();
@@ -179,8 +176,8 @@ impl Place {
     }
 }
 
-/// Where files may be, in the order in which they are tried. A relative value
-/// is invalid by the XDG base directory specification.
+/// Returns the possible folders in order of preference. The XDG base directory specification
+/// ignores relative values.
 fn places(environment: &Environment) -> Vec<Place> {
     let variable = |name: &str| {
         let value = environment.text(name).map(PathBuf::from);
@@ -200,11 +197,11 @@ fn places(environment: &Environment) -> Vec<Place> {
     runtime.into_iter().chain(state).collect()
 }
 
-/// Opens a folder to read from it, unless others could have put files into it.
+/// Opens a folder for reading, unless other users could have written to it.
 fn open_folder(path: &Path) -> io::Result<OwnedFd> {
     let folder = open_own_folder(path)?;
     if mode_of(&folder)?.intersects(Mode::WGRP | Mode::WOTH) {
-        return Err(io::Error::other("others can write to it"));
+        return Err(io::Error::other("other users can write to it"));
     }
     Ok(folder)
 }
@@ -213,7 +210,7 @@ fn open_own_folder(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC;
     let folder = rustix::fs::open(path, flags, Mode::empty())?;
     if rustix::fs::fstat(&folder)?.st_uid != geteuid().as_raw() {
-        return Err(io::Error::other("it belongs to somebody else"));
+        return Err(io::Error::other("it belongs to another user"));
     }
     Ok(folder)
 }
@@ -222,11 +219,10 @@ fn mode_of(file: &OwnedFd) -> io::Result<Mode> {
     Ok(Mode::from_raw_mode(rustix::fs::fstat(file)?.st_mode))
 }
 
-/// Writes a file under a name of its own and moves it into its place, so that
-/// nobody reads half of it.
+/// Writes a file under a temporary name and renames it, so that readers never see a part of it.
 fn put(folder: &OwnedFd, name: &str, content: &Content) -> io::Result<()> {
     let temporary = format!(".{name}.{}", own_pid());
-    // One that is there was left behind by a process that had our number.
+    // Left behind by an earlier process with the same id.
     let _ = rustix::fs::unlinkat(folder, &temporary, AtFlags::empty());
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::WRONLY | OFlags::CLOEXEC;
     let file = rustix::fs::openat(folder, &temporary, flags, Mode::RUSR | Mode::WUSR)?;
@@ -261,7 +257,7 @@ fn look_into(folder: &OwnedFd, path: &Path, found: &mut Found) {
                 config: content.config,
                 file,
             }),
-            // Its gateway has ended just now.
+            // The gateway has just ended.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => found
                 .warnings
@@ -270,38 +266,36 @@ fn look_into(folder: &OwnedFd, path: &Path, found: &mut Found) {
     }
 }
 
-/// Reads a file that is ours and nobody else's. Not even a pipe that somebody
-/// put there makes us wait.
+/// Reads a file that belongs only to this user. Does not block if the file is a pipe.
 fn read(folder: &OwnedFd, name: &str) -> io::Result<Content> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::openat(folder, name, flags, Mode::empty())?;
     let stat = rustix::fs::fstat(&file)?;
     let refused = |why: &str| Err(io::Error::other(why.to_owned()));
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return refused("it is no plain file");
+        return refused("it is not a regular file");
     }
     if stat.st_uid != geteuid().as_raw() {
-        return refused("it belongs to somebody else");
+        return refused("it belongs to another user");
     }
     if Mode::from_raw_mode(stat.st_mode).intersects(Mode::RWXG | Mode::RWXO) {
-        return refused("others can read or write it");
+        return refused("other users can read or write it");
     }
     let mut bytes = Vec::new();
     File::from(file).take(MAX_BYTES).read_to_end(&mut bytes)?;
-    // What is wrong with it is not told: the message could hold a piece of it.
-    serde_json::from_slice(&bytes).map_err(|_| io::Error::other("it is no runtime file"))
+    // The error of serde is not repeated, because it could quote a part of the file.
+    serde_json::from_slice(&bytes).map_err(|_| io::Error::other("it is not a runtime file"))
 }
 
-/// Removes a file if it is still that with this token. Another gateway may
-/// have taken the port, and the name of the file with it.
+/// Removes a file if it still holds this token. Another gateway may have taken the port, and with
+/// it the name of the file.
 fn remove_if(folder: &OwnedFd, name: &str, token: &str) {
     if read(folder, name).is_ok_and(|content| content.token == token) {
         let _ = rustix::fs::unlinkat(folder, name, AtFlags::empty());
     }
 }
 
-/// Whether there is no process of this number. One that we may not send
-/// signals to is there.
+/// Returns true if no process has this id. A process that may not be signalled exists.
 fn is_gone(pid: i32) -> bool {
     match Pid::from_raw(pid).filter(|_| pid > 0) {
         Some(pid) => test_kill_process(pid) == Err(rustix::io::Errno::SRCH),

@@ -1,9 +1,8 @@
-//! Logs: one line for each event, on stderr and nowhere else.
+//! Logs one line per event to stderr.
 //!
-//! The gateway tells its events through `tracing`, with the target
-//! `narrows::event`, their name in `event` and JSON text in `payload`. Here
-//! they become JSON lines `{"timestamp", "event", "payload"}`, or lines for
-//! people; everything else that is traced becomes the event `log`.
+//! The gateway emits its events through `tracing` with the target `narrows::event`, the event name
+//! in `event` and JSON text in `payload`. This module writes them as JSON lines `{"timestamp",
+//! "event", "payload"}` or as readable lines. All other `tracing` events become the event `log`.
 
 mod line;
 mod pipe;
@@ -29,7 +28,7 @@ use self::pipe::Pipe;
 /// The target of the gateway's own events.
 const EVENT_TARGET: &str = "narrows::event";
 
-/// The log while the program runs. Dropping it writes what is still waiting.
+/// The log of the process. Dropping it writes the lines still queued.
 pub(crate) struct Telemetry {
     format: Format,
     pipe: Pipe,
@@ -42,8 +41,8 @@ enum Format {
 }
 
 impl Telemetry {
-    /// Starts logging, for the whole process and once. Without `--log-level`
-    /// the variable `NARROWS_LOG` holds a filter, without both `usual` counts.
+    /// Starts logging for the whole process; call it only once. The level is that of `--log-level`,
+    /// else the filter in `NARROWS_LOG`, else `usual`.
     pub(crate) fn start(options: &LogOptions, usual: LogLevel, environment: &Environment) -> Self {
         let format = match options.log_format {
             Some(LogFormat::Json) => Format::Json,
@@ -64,8 +63,7 @@ impl Telemetry {
         Telemetry { format, pipe }
     }
 
-    /// Says something that is to be heard at any log level: lines for people,
-    /// or one event in a log that programs read.
+    /// Prints an announcement at any log level: `lines` for users, or one event in a JSON log.
     pub(crate) fn announce(&self, lines: &str, event: &str, payload: &serde_json::Value) {
         let text = match self.format {
             Format::Human(_) => format!("{}\n", lines.trim_end()),
@@ -86,8 +84,8 @@ impl Drop for Telemetry {
     }
 }
 
-/// Which events are let through. A level is meant for ourselves; what
-/// libraries have to say below a warning helps only their authors.
+/// Returns the filter for events. The level applies to Narrows itself; events of libraries below a
+/// warning are useful only to their authors.
 fn filter(flag: Option<LogLevel>, usual: LogLevel, variable: Option<&str>) -> EnvFilter {
     let of_level = |level: LogLevel| {
         let ours = level.word();
@@ -104,7 +102,7 @@ fn filter(flag: Option<LogLevel>, usual: LogLevel, variable: Option<&str>) -> En
     }
 }
 
-/// Writes every event as a line.
+/// A layer that writes every event as a line.
 struct Lines {
     format: Format,
     pipe: Pipe,
@@ -121,7 +119,7 @@ fn render(event: &Event<'_>, format: Format, now: Timestamp) -> String {
     let metadata = event.metadata();
     let mut fields = Fields::default();
     event.record(&mut fields);
-    // Events of calls are logged a moment after they happened.
+    // Events of calls are logged shortly after they happened.
     let at = fields.take_time().unwrap_or(now);
     match format {
         Format::Json if metadata.target() == EVENT_TARGET => {

@@ -1,12 +1,12 @@
-//! What the program says to people: stdout for the answer, stderr for the rest.
+//! Terminal output: answers go to stdout, everything else to stderr.
 //!
-//! Nothing here panics when the reader has gone away (`narrows tools | head`).
+//! Nothing here panics if the reader closes the pipe (`narrows tools | head`).
 
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
-/// Writes the answer to stdout. A reader that has had enough is no failure.
+/// Writes the answer to stdout. A reader that closes the pipe is not a failure.
 pub(crate) fn answer(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout
@@ -18,13 +18,12 @@ pub(crate) fn answer(text: &str) -> io::Result<()> {
     }
 }
 
-/// Writes a line to stderr. If that is gone there is nobody left to tell.
+/// Writes a line to stderr, and ignores errors because they could not be reported.
 pub(crate) fn say(text: impl Display) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// Text of others, fit to be printed: control characters, by which it could
-/// move the cursor or forge a line, are shown as escapes.
+/// Escapes control characters in foreign text, because they could move the cursor or forge a line.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     if !text.contains(char::is_control) {
         return Cow::Borrowed(text);
@@ -39,7 +38,7 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// Colours, or nothing at all.
+/// Terminal colours, which may be disabled.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Palette {
     on: bool,
@@ -55,7 +54,7 @@ pub(crate) enum Tone {
 }
 
 impl Palette {
-    /// For a stream: colours only on a terminal, and never with `NO_COLOR`.
+    /// Enables colours if the stream is a terminal and `NO_COLOR` is not set.
     pub(crate) fn of(stream: &impl IsTerminal, no_color: bool) -> Self {
         Palette {
             on: stream.is_terminal() && !no_color,
@@ -83,8 +82,8 @@ impl Palette {
     }
 }
 
-/// One line on stderr that tells how far we are, and is gone when we are done.
-/// Only on a terminal; a log file wants no such thing.
+/// A progress line on stderr, removed at the end. Shown only on a terminal, because it does not
+/// belong in a log file.
 pub(crate) struct Status {
     on: bool,
     shown: String,
@@ -105,8 +104,7 @@ impl Status {
         }
     }
 
-    /// Takes the line away until it is shown again, so that something else can
-    /// be printed in its place.
+    /// Removes the line until it is shown again, so that other text can be printed.
     pub(crate) fn clear(&mut self) {
         if !self.shown.is_empty() {
             self.write("");
@@ -127,7 +125,7 @@ impl Drop for Status {
     }
 }
 
-/// A number as people read it: `12,345`.
+/// Formats a number with separators: `12,345`.
 pub(crate) fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
@@ -140,7 +138,7 @@ pub(crate) fn grouped(number: usize) -> String {
     grouped
 }
 
-/// `1 tool`, `2 tools`.
+/// Formats a count: `1 tool`, `2 tools`.
 pub(crate) fn counted(number: usize, word: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {word}{plural}", grouped(number))

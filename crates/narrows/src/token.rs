@@ -1,20 +1,20 @@
-//! New tokens: texts that nobody can guess.
+//! Creates random tokens.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// Random bytes of a token: nobody goes through 256 bits.
+/// The number of random bytes in a token. 256 bits cannot be guessed.
 const BYTES: usize = 32;
 
-/// Whom a token is for. It begins with a word that says so, by which people and
-/// scanners for secrets know one where it does not belong.
+/// The kind of a token. Its prefix lets users and secret scanners recognise a token in the wrong
+/// place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TokenKind {
     Client,
     Admin,
 }
 
-/// A new token, in letters that need no quoting anywhere.
+/// Creates a token of characters that never need quoting.
 pub(crate) fn new_token(kind: TokenKind) -> String {
     let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes).expect("the operating system gives randomness");

@@ -1,10 +1,9 @@
-//! How many tokens a text is, for commands that tell what was saved.
+//! Counts tokens for commands that print savings.
 //!
-//! With the feature `tokens` the count is exact: the vocabulary (o200k, that of
-//! today's OpenAI models; others count much the same) is in the program and
-//! takes a third of a second to load, so it is loaded when it is needed and not
-//! before. Without the feature the count is the estimate that the gateway uses
-//! for its own decisions.
+//! With the feature `tokens` the count is exact for o200k, the vocabulary of current OpenAI models;
+//! other vocabularies give similar counts. It is part of the program and takes a third of a second
+//! to load, so it is loaded on first use. Without the feature, the count is the estimate that the
+//! gateway uses for its own decisions.
 
 #[cfg(feature = "tokens")]
 pub(crate) use exact::{LABEL, count};
@@ -18,7 +17,7 @@ mod exact {
 
     use tiktoken_rs::{CoreBPE, O200K_BASE_PAT_STR, Rank};
 
-    /// All tokens in the order of their numbers, each behind its length; see `build.rs`.
+    /// All tokens in numerical order, each preceded by its length; see `build.rs`.
     const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k"));
 
     pub(crate) const LABEL: &str = "tokens";
@@ -30,7 +29,7 @@ mod exact {
         Some(vocabulary.encode_ordinary(text).len())
     }
 
-    /// Special tokens are left out: no text that is counted has any.
+    /// Special tokens are left out, because counted text contains none.
     fn unpack(mut packed: &[u8]) -> Option<CoreBPE> {
         let tokens = std::iter::from_fn(|| {
             let (length, rest) = packed.split_first()?;

@@ -1,13 +1,12 @@
-//! Finds out when the configuration file, or a preset's, has changed.
+//! Detects changes of the configuration file and of preset files.
 //!
-//! Enter at [`follow`]. The system tells of what happens in the folders on the
-//! way to the files (`watch/trail.rs`), and a slow look at their state is the
-//! net below: network filesystems tell nothing, and there may be no watches
-//! left to be had. Neither says what has changed; the keeper reads the files
-//! and compares.
+//! [`follow`] is the entry point. File system notifications cover the folders on the path to the
+//! files (`watch/trail.rs`). In addition, the state of the files is polled slowly, because network
+//! file systems send no notifications and the system may be out of watches. Neither source reports
+//! the content of a change: the keeper reads and compares the files.
 //!
-//! Looking alone would do, and would wake a sleeping machine several times a
-//! second for a change to be taken up as soon as it is saved.
+//! Polling alone would suffice, but to apply a change as soon as it is saved it would wake a
+//! sleeping machine several times a second.
 
 #[cfg(test)]
 mod tests;
@@ -24,22 +23,21 @@ use tokio::time::{Instant, timeout_at};
 use crate::keeper::{Keeper, Reloaded, Tell};
 use trail::{State, Trail};
 
-/// Programs save in several steps; this long there has to be no other.
+/// The quiet time required after a change, because programs save in several steps.
 const SETTLE: Duration = Duration::from_millis(150);
 
-/// And this long it takes at most where steps never end.
+/// The maximum wait for the quiet time.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// What cannot be used may be half of what is being written, so it is looked
-/// at once more before anything is said.
+/// The delay before an unusable file is read again and reported, because it may be only partly
+/// written.
 const SECOND_LOOK: Duration = Duration::from_millis(500);
 
-/// How often the state of the files is looked at.
+/// The polling interval.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// Follows the files of `keeper` for as long as it is polled, from the moment
-/// that there is a configuration file. Returns at once if it is a pipe, which
-/// can be read once.
+/// Follows the files of `keeper` while it is polled, starting when a configuration file exists.
+/// Returns at once if the file is a pipe, which can be read only once.
 pub(crate) async fn follow(keeper: Arc<Keeper>) {
     keeper.has_file().await;
     let Some(trail) = look_for(&keeper).await.filter(Trail::is_lasting) else {
@@ -47,11 +45,11 @@ pub(crate) async fn follow(keeper: Arc<Keeper>) {
     };
     let mut watch = Watch::new(trail);
     keeper.set_watched(true);
-    // The first reading is for what happened since the start.
+    // The first reload covers changes since the start.
     loop {
         watch.note().await;
         if keeper.reload(Tell::NotYet).await == Reloaded::Refused {
-            // Whatever comes meanwhile is the other half.
+            // Changes in this time are probably the rest of the same save.
             let later = Instant::now() + SECOND_LOOK;
             let _ = timeout_at(later, watch.next_change()).await;
             watch.settled().await;
@@ -64,12 +62,12 @@ pub(crate) async fn follow(keeper: Arc<Keeper>) {
     }
 }
 
-/// Who is told by the system, and what was seen last.
+/// The watched files and their last known state.
 struct Watch {
     trail: Trail,
-    /// Taken before the files were read, so that nothing falls in between.
+    /// Taken before the files are read, so that no change in between is missed.
     seen: State,
-    /// Dropping it ends what it watches.
+    /// Dropping the watcher ends its watches.
     watcher: Option<RecommendedWatcher>,
     news: mpsc::Receiver<()>,
     tell: mpsc::Sender<()>,
@@ -77,11 +75,13 @@ struct Watch {
 
 impl Watch {
     fn new(trail: Trail) -> Watch {
-        // One is enough to know that there is something.
+        // One message is enough to signal a change.
         let (tell, news) = mpsc::channel(1);
         let watcher = watcher(&trail, &tell);
         if watcher.is_none() {
-            tracing::info!("the system tells nothing of changed files; they are looked at instead");
+            tracing::info!(
+                "the system does not report file changes, so the configuration files are polled"
+            );
         }
         Watch {
             seen: State::default(),
@@ -92,14 +92,14 @@ impl Watch {
         }
     }
 
-    /// Remembers the state of the files.
+    /// Records the state of the files.
     async fn note(&mut self) {
         if let Some(state) = self.look().await {
             self.seen = state;
         }
     }
 
-    /// Waits until something happened to one of the files.
+    /// Waits until one of the files changes.
     async fn next_change(&mut self) {
         loop {
             let look = Instant::now() + LOOK;
@@ -112,7 +112,7 @@ impl Watch {
         }
     }
 
-    /// Waits until nothing more happens, but not for ever.
+    /// Waits until changes stop, up to a limit.
     async fn settled(&mut self) {
         let last = Instant::now() + LONGEST;
         loop {
@@ -124,7 +124,7 @@ impl Watch {
         }
     }
 
-    /// The way to the files may be another now.
+    /// Updates the watches if the path to the files has changed.
     async fn find_way(&mut self, keeper: &Keeper) {
         let Some(trail) = look_for(keeper).await else {
             return;
@@ -132,11 +132,11 @@ impl Watch {
         if trail.is_same_way(&self.trail) {
             return;
         }
-        // Made anew as a whole: a folder that was replaced by another of the
-        // same name is watched no more, and does not say so.
+        // All watches are replaced: if a folder is replaced by another with the same name, its
+        // watch ends without notice.
         self.watcher = watcher(&trail, &self.tell);
         self.trail = trail;
-        // For what happened before the new watches were there.
+        // Covers changes before the new watches existed.
         let _ = self.tell.try_send(());
     }
 
@@ -154,7 +154,8 @@ async fn look_for(keeper: &Keeper) -> Option<Trail> {
     tokio::task::spawn_blocking(look).await.ok()
 }
 
-/// Whoever reads a file is told of, too, and we read them ourselves.
+/// Returns true if an event is a change. Reads also produce events, including those of the gateway
+/// itself.
 fn is_change(kind: &EventKind) -> bool {
     match kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => true,
@@ -175,7 +176,7 @@ fn watcher(trail: &Trail, tell: &mpsc::Sender<()>) -> Option<RecommendedWatcher>
             Err(_) => true,
         };
         if is_ours {
-            // If it is full, it is known already.
+            // A full channel already signals a change.
             let _ = tell.try_send(());
         }
     };

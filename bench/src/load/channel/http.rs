@@ -21,7 +21,7 @@ pub(in crate::load) struct Http {
     pending: Pending,
 }
 
-/// What the last message was answered with, and not yet taken.
+/// The response to the last message, not yet received by the caller.
 enum Pending {
     Nothing,
     Message(Bytes),
@@ -45,7 +45,7 @@ impl Http {
     }
 
     pub(super) async fn send(&mut self, message: String) -> Result<(), Fault> {
-        // A connection serves the next request when the last answer has ended.
+        // A connection is free for the next request only after the last response has ended.
         if let Pending::Events(events) = &mut self.pending {
             while events.next().await?.is_some() {}
         }
@@ -90,7 +90,7 @@ impl Http {
             let request = self.request(Method::DELETE, String::new())?;
             self.sender.ready().await?;
             let answer = self.sender.send_request(request).await?;
-            // A server may keep its sessions to itself; that is no failure.
+            // A server may refuse to end its session, which is not a failure.
             answer.into_body().collect().await?;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! HTTP+SSE: a connection for the stream, and one for what is posted.
+//! HTTP+SSE: one connection for the stream, and one for posts.
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
@@ -11,11 +11,11 @@ use crate::Fault;
 
 pub(in crate::load) struct Sse {
     events: Events,
-    /// The stream's connection ends with its sender.
+    /// Keeps the stream's connection open.
     _stream: Sender,
     sender: Sender,
     url: Uri,
-    /// Where to post.
+    /// The URL to post to.
     endpoint: String,
 }
 

@@ -1,20 +1,20 @@
-//! A tool's arguments, checked one by one, with errors that tell a model what
-//! to write instead.
+//! Reads and checks the arguments of a tool, with error messages that tell a model what to write
+//! instead.
 
 use std::ops::RangeInclusive;
 
 use narrows_wire::{Kind, Raw};
 
-/// The arguments of one call. What is wrong with them is a text for the model:
-/// it goes into a result with `isError` (MCP 2025-11-25, tools, error handling).
+/// The arguments of one call. Errors are texts for the model: they go into a result with `isError`
+/// (MCP 2025-11-25, tools, error handling).
 pub(crate) struct Arguments<'a> {
     tool: &'a str,
     raw: Raw,
 }
 
 impl<'a> Arguments<'a> {
-    /// Refuses names that the tool does not know: a misspelt one that is
-    /// silently ignored gives an answer to another question.
+    /// Reads the arguments of a call. Refuses unknown names, because a misspelt argument that is
+    /// ignored would change the meaning of the call.
     pub(crate) fn read(tool: &'a str, raw: Option<Raw>, known: &[&str]) -> Result<Self, String> {
         let raw = raw.unwrap_or_else(Raw::empty_object);
         if raw.kind() != Kind::Object {
@@ -39,24 +39,27 @@ impl<'a> Arguments<'a> {
         Ok(Arguments { tool, raw })
     }
 
-    /// A string that must be there.
+    /// Returns a required string.
     pub(crate) fn text(&self, name: &str) -> Result<String, String> {
         let text: String =
             self.required(name, "a string", |value| value.as_text().map(Into::into))?;
-        // Half a character has no place in a text: it would come back as another.
+        // A lone surrogate cannot be represented in a Rust string; decoding replaces it with
+        // U+FFFD.
         let is_whole = |name| self.raw.member(name)?.decode::<String>().ok();
         if text.contains(char::REPLACEMENT_CHARACTER) && is_whole(name).is_none() {
-            return Err(format!("Argument '{name}' holds half of a surrogate pair"));
+            return Err(format!(
+                "Argument '{name}' contains half of a surrogate pair"
+            ));
         }
         Ok(text)
     }
 
-    /// `true` or `false`, which must be there.
+    /// Returns a required boolean.
     pub(crate) fn flag(&self, name: &str) -> Result<bool, String> {
         self.required(name, "true or false", Raw::as_bool)
     }
 
-    /// A number from 0 to 1 that must be there.
+    /// Returns a required number from 0 to 1.
     pub(crate) fn share(&self, name: &str) -> Result<f64, String> {
         self.required(name, "a number from 0 to 1", |value| {
             let number: f64 = value.decode().ok()?;
@@ -64,8 +67,8 @@ impl<'a> Arguments<'a> {
         })
     }
 
-    /// A whole number that must be there, of at least `least`. What is larger
-    /// than a number can be here counts as the largest.
+    /// Returns a required whole number of at least `least`. Larger numbers than `i64::MAX` are
+    /// treated as `i64::MAX`.
     pub(crate) fn at_least(&self, name: &str, least: u64) -> Result<u64, String> {
         let wanted = format!("a whole number of at least {least}");
         self.required(name, &wanted, |value| {
@@ -74,13 +77,12 @@ impl<'a> Arguments<'a> {
         })
     }
 
-    /// Any whole number, which must be there; very large ones count as the
-    /// largest that can be.
+    /// Returns a required whole number, limited to the range of `i64`.
     pub(crate) fn whole(&self, name: &str) -> Result<i64, String> {
         self.required(name, "a whole number", signed_whole)
     }
 
-    /// An object that must be there, with no other members than the known ones.
+    /// Returns a required object that has no members other than the known ones.
     pub(crate) fn object(&self, name: &str, known: &[&str]) -> Result<Arguments<'a>, String> {
         let value = self.required(name, "an object", |value| {
             (value.kind() == Kind::Object).then(|| value.clone())
@@ -88,7 +90,7 @@ impl<'a> Arguments<'a> {
         Arguments::read(self.tool, Some(value), known)
     }
 
-    /// An array of objects that must be there.
+    /// Returns a required array of objects that have no members other than the known ones.
     pub(crate) fn objects(&self, name: &str, known: &[&str]) -> Result<Vec<Arguments<'a>>, String> {
         let values = self.required(name, "an array of objects", |value| {
             let values: Vec<Raw> =
@@ -100,7 +102,7 @@ impl<'a> Arguments<'a> {
         values.into_iter().map(read).collect()
     }
 
-    /// A whole number within bounds, or the default.
+    /// Returns a whole number within bounds, or the default if the argument is missing.
     pub(crate) fn number(
         &self,
         name: &str,
@@ -139,12 +141,12 @@ fn wrong(name: &str, wanted: &str, value: &Raw) -> String {
     format!("Argument '{name}' must be {wanted}, not {}", shown(value))
 }
 
-/// `5.0` and `5e0` are whole numbers to JSON Schema too. Those that do not fit
-/// count as the largest or smallest that do.
+/// Returns a whole number, limited to the range of `i64`. Accepts `5.0` and `5e0`, which are whole
+/// numbers in JSON Schema too.
 fn signed_whole(value: &Raw) -> Option<i64> {
     value.as_i64().or_else(|| {
         let number: f64 = value.decode().ok()?;
-        // The conversion saturates.
+        // `as` saturates.
         (number.fract() == 0.0).then_some(number as i64)
     })
 }

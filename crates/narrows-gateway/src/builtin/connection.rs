@@ -1,5 +1,5 @@
-//! The connection to a built-in server: reads messages, answers the handshake,
-//! gives every other request a task of its own and ends it when it is cancelled.
+//! The connection to a built-in server: reads messages, answers the handshake, runs every other
+//! request in its own task and aborts the task when the request is cancelled.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use super::{Call, RpcError, Server};
 use narrows_upstream::offload;
 use narrows_upstream::{Arrival, Channel};
 
-/// Messages that wait on either way.
+/// The number of messages queued in each direction.
 const QUEUE: usize = 256;
-/// Requests at work at once. More are refused rather than kept waiting, since
-/// behind them there may be the answer that another one waits for.
+/// The number of requests in progress at once. Further requests are refused instead of queued,
+/// because the response that a running request waits for may be queued behind them.
 const CALLS: usize = 1_024;
 
 /// Serves one connection until it is closed or dropped.
@@ -36,7 +36,7 @@ pub(super) fn open(server: impl Server) -> Channel {
         calls: HashMap::new(),
         tasks: JoinSet::new(),
     };
-    // Dropped with the closer, it ends the connection and all calls.
+    // The task is owned by the closer: dropping the closer ends the connection and all calls.
     let task = AbortOnDropHandle::new(tokio::spawn(connection.serve(requests)));
     let incoming = stream::unfold(arrivals, async |mut arrivals| {
         let message: Bytes = arrivals.recv().await?;
@@ -58,7 +58,7 @@ struct Connection<S> {
     server: Arc<S>,
     peer: Peer,
     calls: HashMap<Id, AbortHandle>,
-    /// Each ends with the id of its call.
+    /// The running calls. Each task returns the id of its call.
     tasks: JoinSet<Id>,
 }
 
@@ -156,7 +156,7 @@ impl<S: Server> Connection<S> {
             .params
             .as_ref()
             .and_then(|params| params.member("requestId"));
-        // It is not answered any more (MCP 2025-11-25, cancellation).
+        // A cancelled request gets no response (MCP 2025-11-25, cancellation).
         if let Some(task) = id
             .and_then(Id::from_raw)
             .and_then(|id| self.calls.remove(&id))
@@ -184,13 +184,16 @@ impl<S: Server> Connection<S> {
     async fn call_ended(&mut self, ended: Result<Id, JoinError>) {
         match ended {
             Ok(id) => drop(self.calls.remove(&id)),
-            // A bug of ours costs one answer, not the connection.
+            // A panic fails only this call and leaves the connection open.
             Err(error) if error.is_panic() => {
                 let failed = self.calls.iter().find(|(_, task)| task.id() == error.id());
                 if let Some(id) = failed.map(|(id, _)| id.clone()) {
                     self.calls.remove(&id);
-                    self.refuse(Some(&id), &RpcError::internal("The server failed"))
-                        .await;
+                    self.refuse(
+                        Some(&id),
+                        &RpcError::internal("Internal error in the built-in server"),
+                    )
+                    .await;
                 }
             }
             Err(_) => {}

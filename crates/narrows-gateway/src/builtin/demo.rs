@@ -1,9 +1,8 @@
-//! The built-in server `demo`: something of everything that MCP offers, to try
-//! the gateway with before any server of one's own is configured.
+//! The built-in server `demo`: an example of every MCP feature, for trying out the gateway before
+//! other servers are configured.
 //!
-//! Its data is made at the time of the call and is the same every time. The
-//! lists are in [`offer`], the tools in [`tools`], what they give out in
-//! [`samples`].
+//! Its data is generated for each call and is always the same. The lists are in [`offer`], the
+//! tools in [`tools`] and the sample data in [`samples`].
 
 mod offer;
 mod samples;
@@ -26,7 +25,7 @@ const ROWS: &str = "demo://rows/";
 /// The state of one connection.
 #[derive(Default)]
 pub(super) struct Demo {
-    /// The least severe level that is sent.
+    /// The lowest severity that is sent.
     log_level: Mutex<LogLevel>,
     readme_subscribed: AtomicBool,
     readme_touched: AtomicU64,
@@ -104,7 +103,7 @@ impl Demo {
         let level = LogLevel::parse(&name);
         *self.log_level.lock() = level.ok_or_else(|| {
             let names = LogLevel::NAMES.join(", ");
-            RpcError::params(format!("Unknown level '{name}': it is one of {names}"))
+            RpcError::params(format!("Unknown level '{name}'. Use one of {names}"))
         })?;
         Ok(Raw::empty_object())
     }
@@ -118,7 +117,7 @@ impl Demo {
     }
 }
 
-/// Every list is one page.
+/// Returns the response to a list method. Every list has one page.
 fn list(call: &Call, items: &'static str) -> Result<Raw, RpcError> {
     one_page(call, Raw::from_static(items))
 }
@@ -137,7 +136,7 @@ fn get_prompt(call: &Call) -> Result<Raw, RpcError> {
     let (_, task) = known.ok_or_else(|| {
         let names: Vec<_> = offer::SOURCES.iter().map(|(name, _)| *name).collect();
         RpcError::params(format!(
-            "Unknown source '{source}': it is one of {}",
+            "Unknown source '{source}'. Use one of {}",
             names.join(", ")
         ))
     })?;
@@ -172,7 +171,7 @@ fn complete(call: &Call) -> Result<Raw, RpcError> {
         (Some("demo://rows/{n}"), "n") => {
             samples::ROWS.take(1_000).map(|n| n.to_string()).collect()
         }
-        _ => return Err(RpcError::params("There is no such argument to complete")),
+        _ => return Err(RpcError::params("Unknown argument to complete")),
     };
     let mut values: Vec<String> = candidates
         .into_iter()
@@ -186,7 +185,7 @@ fn complete(call: &Call) -> Result<Raw, RpcError> {
     })))
 }
 
-/// In the order of severity.
+/// The log levels, in order of severity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum LogLevel {
     Debug,

@@ -1,4 +1,4 @@
-//! The other end of a built-in server's connection: whom it can notify and ask.
+//! The client of a built-in server: receives notifications and answers requests of the server.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use tokio::sync::{mpsc, oneshot};
 
 use parking_lot::Mutex;
 
-/// Cheap to clone.
+/// A handle to the client of one connection. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Peer(Arc<Inner>);
 
 struct Inner {
     outgoing: mpsc::Sender<Bytes>,
-    /// As declared in `initialize`.
+    /// The client's capabilities as declared in `initialize`.
     capabilities: Mutex<Raw>,
     next_id: AtomicU64,
     asked: Mutex<HashMap<u64, oneshot::Sender<Result<Raw, Raw>>>>,
@@ -33,9 +33,10 @@ impl Peer {
         }))
     }
 
-    /// Waits while the other end has more to read than it should.
+    /// Sends a message. Waits while the queue is full.
     pub(super) async fn send(&self, message: Bytes) {
-        // Whoever stopped reading will drop this task as well.
+        // If the receiver is gone, the connection is closed and this task is about to be dropped
+        // too.
         let _ = self.0.outgoing.send(message).await;
     }
 
@@ -47,8 +48,8 @@ impl Peer {
         .await;
     }
 
-    /// Asks, and waits for the answer: a result or an error object. It waits as
-    /// long as the call it belongs to may last, which is for the caller to limit.
+    /// Sends a request and waits for the response: a result or an error object. Has no time limit
+    /// of its own; the caller limits the time of the call that the request belongs to.
     pub(super) async fn ask(&self, method: &str, params: &serde_json::Value) -> Result<Raw, Raw> {
         let id = self.0.next_id.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
@@ -65,7 +66,8 @@ impl Peer {
         answer.unwrap_or_else(|_| Err(Raw::from_static(r#"{"code":-32603,"message":"No answer"}"#)))
     }
 
-    /// An answer to a question of ours. One that nobody waits for is ignored.
+    /// Handles the response to a request of this server. Ignores a response that no request waits
+    /// for.
     pub(super) fn answered(&self, response: Response) {
         let id = response.id.as_ref().and_then(Id::as_u64);
         if let Some(waiting) = id.and_then(|id| self.0.asked.lock().remove(&id)) {
@@ -77,9 +79,8 @@ impl Peer {
         *self.0.capabilities.lock() = capabilities;
     }
 
-    /// Returns true if forms can be put to the user. An empty declaration means
-    /// them; one that names only `url` does not (MCP 2025-11-25, elicitation,
-    /// capabilities).
+    /// Returns true if the client can show forms to the user. An empty declaration includes forms;
+    /// a declaration that names only `url` does not (MCP 2025-11-25, elicitation, capabilities).
     pub(super) fn takes_forms(&self) -> bool {
         let elicitation = self.0.capabilities.lock().member("elicitation");
         elicitation
@@ -87,7 +88,7 @@ impl Peer {
     }
 }
 
-/// A question on its way; if it is dropped unanswered, it is taken back.
+/// A request in flight. Cancelled at the client if dropped without a response.
 struct Question<'a> {
     peer: &'a Peer,
     id: u64,
@@ -98,7 +99,8 @@ impl Drop for Question<'_> {
         if self.peer.0.asked.lock().remove(&self.id).is_some() {
             let params = Raw::from_serialize(&json!({ "requestId": self.id }));
             let message = encode_notification("notifications/cancelled", Some(&params));
-            // Nothing can wait here; a full queue loses a courtesy.
+            // `drop` cannot wait. If the queue is full, the cancellation is lost, which does no
+            // harm.
             let _ = self.peer.0.outgoing.try_send(message);
         }
     }

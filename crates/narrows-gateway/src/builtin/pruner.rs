@@ -1,10 +1,9 @@
-//! The built-in server `pruner`: shortens long texts for a goal, and gives back
-//! what it left out.
+//! The built-in server `pruner`: shortens long texts for a goal, and returns the removed lines on
+//! request.
 //!
-//! [`Pruner`] is the service, one for the whole process: its tools answer with
-//! one JSON object each. Who asks it over a built-in link goes through
-//! `Pruning`; the edge that serves plain JSON-RPC asks it directly. What it
-//! cannot prune it passes on as it is, and says why.
+//! [`Pruner`] is the service, one for the whole process. Each of its tools returns one JSON object.
+//! Clients of a built-in link reach it through `Pruning`; the edge for plain JSON-RPC calls it
+//! directly. Texts that cannot be pruned are returned unchanged, with the reason.
 
 mod offer;
 mod request;
@@ -34,41 +33,41 @@ use narrows_wire::Timestamp;
 use narrows_wire::tool_result;
 use std::time::SystemTime;
 
-/// Ranges that are longer together are refused: they may overlap, and a short
-/// request must not make an answer without end.
+/// The limit on the total size of recovered ranges. Ranges may overlap, so a short request could
+/// otherwise produce a response of any size.
 const MAX_RECOVERED_BYTES: usize = 32 * 1024 * 1024;
 
-/// The bytes of a line number and what follows it, in a text of a million lines.
+/// The size in bytes of a line number and its separator, in a text of a million lines.
 const LONGEST_NUMBER: usize = 12;
 
-/// Shortens texts, and keeps what it shortens.
+/// Shortens texts and stores the originals.
 pub struct Pruner {
     engine: Arc<dyn Engine>,
     store: Arc<dyn Store>,
     settings: PrunerSettings,
-    /// Texts at work at once: more than there are cores would only make all of
-    /// them late.
+    /// Limits the texts processed at once to the number of cores. More would only delay all of
+    /// them.
     workers: Arc<Semaphore>,
 }
 
-/// Why a call has no answer.
+/// The reasons why a call fails.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PrunerError {
     #[error("Unknown tool: {0}")]
     UnknownTool(String),
-    /// What is wrong with the arguments.
+    /// The arguments are invalid.
     #[error("{0}")]
     Arguments(String),
-    /// Nothing is kept under this receipt, or not any more.
+    /// The store holds no text under this receipt, or the text has expired.
     #[error("prune_id_not_found")]
     NotFound(String),
-    /// A range that is not in the text.
+    /// A range lies outside the text.
     #[error("invalid_range")]
     InvalidRange { max_line: usize },
 }
 
 impl PrunerError {
-    /// `data` of the error object: the word that programs rely on, and more.
+    /// Returns the `data` of the error object: the `code` that programs rely on, and details.
     pub fn data(&self) -> serde_json::Value {
         match self {
             PrunerError::UnknownTool(_) => json!({ "code": "unknown_tool" }),
@@ -94,13 +93,13 @@ impl Pruner {
         }
     }
 
-    /// With the built-in engine, and all that it shortened in memory.
+    /// Returns a pruner with the built-in engine that stores the originals in memory.
     pub fn in_memory(settings: PrunerSettings, recovery: &RecoverySettings) -> Pruner {
         let store = Arc::new(MemoryStore::new(recovery));
         Pruner::new(Arc::new(Lexical), store, settings)
     }
 
-    /// `serverInfo`.
+    /// Returns the `serverInfo`.
     pub fn info(&self) -> Raw {
         Raw::from_static(concat!(
             r#"{"name":"mcp-pruner","title":"Narrows pruner","version":""#,
@@ -117,12 +116,12 @@ impl Pruner {
         offer::INSTRUCTIONS
     }
 
-    /// The result of `tools/list`.
+    /// Returns the result of `tools/list`.
     pub fn tools(&self) -> Raw {
         Raw::from_static(offer::TOOLS)
     }
 
-    /// How it is, and what it can do.
+    /// Returns the status and the capabilities of the pruner.
     pub fn health(&self) -> serde_json::Value {
         json!({
             "status": "healthy",
@@ -133,15 +132,15 @@ impl Pruner {
         })
     }
 
-    /// Calls a tool. The result holds the answer, an object, both as text and
-    /// as `structuredContent`. Only the owner can recover what is pruned.
+    /// Calls a tool. The result contains the answer object both as text and as `structuredContent`.
+    /// Only the owner can recover the removed lines.
     pub async fn call(
         &self,
         owner: &Owner,
         tool: &str,
         arguments: Option<Raw>,
     ) -> Result<Raw, PrunerError> {
-        // Reading a long text counts, too.
+        // The time limit includes reading the arguments.
         let began = Instant::now();
         let wrong = PrunerError::Arguments;
         let answer = match tool {
@@ -179,7 +178,7 @@ impl Pruner {
         Pruned::new(receipt, text, outcome, began)
     }
 
-    /// Keeps the text, off the async threads where that may take long.
+    /// Stores the text, off the async threads if that may block.
     async fn keep(&self, owner: &Owner, text: &Arc<str>) -> Result<Receipt, Unavailable> {
         if !self.store.blocks_on(text.len()) {
             return self.store.keep(owner, text.clone());
@@ -194,8 +193,8 @@ impl Pruner {
         text.len() > max && text.chars().count() > max
     }
 
-    /// The engine is handed the deadline. On longer texts it works on a thread of
-    /// its own, and is left behind if it does not mind the time.
+    /// Prunes the text within the time limit. The engine receives the deadline. Longer texts run on
+    /// a separate thread, which is abandoned if the engine ignores the deadline.
     async fn shorten(
         &self,
         began: Instant,
@@ -203,7 +202,7 @@ impl Pruner {
         request: PruneRequest,
         receipt: Receipt,
     ) -> Result<Rendered, Fallback> {
-        // A time that no clock can show never passes.
+        // A deadline beyond the range of the clock never passes.
         let until = began.checked_add(request.timeout);
         let engine = self.engine.clone();
         let is_quick = text.len() <= engine.quick_up_to();
@@ -276,7 +275,7 @@ fn recovered(text: &str, request: RecoverRequest) -> Result<Recovered, PrunerErr
             raw_text.push('\n');
         }
         let span = start_line - 1..end_line;
-        // Before it is written: one range alone may be the whole text.
+        // Checked before writing, because a single range may cover the whole text.
         written += bytes_in_json(lines.span(&span));
         if request.include_line_numbers {
             written += span.len() * LONGEST_NUMBER;
@@ -306,13 +305,13 @@ fn recovered(text: &str, request: RecoverRequest) -> Result<Recovered, PrunerErr
     })
 }
 
-/// The engine panicked; where and why was told by the panic itself.
+/// Returns the fallback after a panic of the engine. The panic itself has already been logged.
 fn broken() -> Result<Rendered, Fallback> {
-    tracing::error!("the pruning engine failed; the text is passed on as it is");
+    tracing::error!("the pruning engine failed, returning the text unchanged");
     Err(Fallback::InternalError)
 }
 
-/// What a text comes to in the answer, where control characters are escapes.
+/// Returns the size of a text as a JSON string, where control characters are escaped.
 fn bytes_in_json(text: &str) -> usize {
     let bytes = |byte: u8| match byte {
         b'\n' | b'\r' | b'\t' | b'"' | b'\\' => 2,
@@ -325,11 +324,11 @@ fn bytes_in_json(text: &str) -> usize {
 fn too_much() -> PrunerError {
     let most = MAX_RECOVERED_BYTES / (1024 * 1024);
     PrunerError::Arguments(format!(
-        "The ranges come to more than {most} MiB together; ask for fewer lines at once"
+        "The ranges exceed {most} MiB in total. Request fewer lines at once"
     ))
 }
 
-/// The answer of `prune_text`.
+/// The response of `prune_text`.
 #[derive(Serialize)]
 struct Pruned {
     prune_id: String,
@@ -375,7 +374,7 @@ impl Pruned {
                 let tokens = estimate_tokens(&rendered.text);
                 (rendered, tokens, Vec::new())
             }
-            // It may be late already: nothing is counted twice.
+            // The deadline may have passed already, so the tokens are not counted again.
             Err(why) => (
                 Rendered::unchanged(&text),
                 tokens_est_before,
@@ -390,7 +389,7 @@ impl Pruned {
                 original_lines,
                 kept_lines: original_lines - pruned_lines,
                 pruned_lines,
-                // Never more than was allowed.
+                // Rounded down, so that the ratio never exceeds the allowed one.
                 pruned_ratio: (ratio * 10_000.0).floor() / 10_000.0,
                 tokens_est_before,
                 tokens_est_after,
@@ -418,7 +417,7 @@ impl Block {
     }
 }
 
-/// The answer of `recover_text`.
+/// The response of `recover_text`.
 #[derive(Serialize)]
 struct Recovered {
     raw_text: String,
@@ -428,7 +427,7 @@ struct Recovered {
 #[derive(Serialize)]
 struct Metadata {
     prune_id: String,
-    /// As they were answered, within the text.
+    /// The recovered ranges, limited to the lines of the text.
     ranges: Vec<Range>,
     line_numbering: &'static str,
     total_lines: usize,

@@ -2,7 +2,7 @@
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PrunerSettings {
-    /// Longer texts are passed on as they are.
+    /// The longest text that is pruned, in characters. Longer texts are returned unchanged.
     pub max_input_chars: usize,
 }
 

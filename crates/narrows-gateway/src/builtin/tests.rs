@@ -1,4 +1,4 @@
-//! A built-in server over its channel, as a link sees it.
+//! Tests of a built-in server over its channel, from the view of a link.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::{Call, RpcError, Server, connection};
 use narrows_upstream::{Arrival, Channel};
 
-/// Speaks to a server in whole messages.
+/// Exchanges whole messages with a server.
 pub(super) struct Wire(pub(super) Channel);
 
 impl Wire {
@@ -47,7 +47,7 @@ impl Wire {
         }
     }
 
-    /// The next message, which must be the answer: its result or error.
+    /// Returns the result or error of the next message, which must be the response.
     pub(super) async fn ask(&mut self, id: u64, method: &str, params: Value) -> Value {
         self.request(id, method, params).await;
         let mut answer = self.next().await;
@@ -60,7 +60,7 @@ impl Wire {
     }
 }
 
-/// Waits for ever in `wait`, panics in `panic`, answers everything else.
+/// A server that never answers `wait`, panics in `panic`, and answers all other methods.
 struct Odd;
 
 impl Server for Odd {
@@ -156,7 +156,7 @@ async fn questions_are_answered_by_id() {
     wire.request(1, "ask", json!({})).await;
     let question = wire.next().await;
     assert_eq!(question["method"], "roots/list");
-    // Neither a wrong id nor a second answer disturbs.
+    // A response with an unknown id and a second response to the same request are ignored.
     wire.send(json!({ "jsonrpc": "2.0", "id": 77, "result": {} }))
         .await;
     for roots in ["yes", "again"] {
@@ -206,14 +206,14 @@ async fn closing_and_dropping_end_all_calls() {
         } else {
             drop(closer);
         }
-        // The stream ends once no call is left that could answer.
+        // The stream ends when no call is left that could send a response.
         let end = timeout(LIMIT, incoming.next())
             .await
             .expect("the calls end");
         assert!(end.is_none());
         timeout(Duration::from_secs(1), outgoing.closed())
             .await
-            .expect("nobody reads any more");
+            .expect("the connection is closed");
     }
 }
 

@@ -1,5 +1,5 @@
-//! The last step of a call: its result within the budget of the endpoint; and
-//! the calls that give back what was cut.
+//! The last step of a call: applies the result budget. Also handles the calls that recover cut
+//! text.
 
 use narrows_policy::preset::Preset;
 use narrows_shape::budget::RecoveryRange;
@@ -21,7 +21,7 @@ use narrows_results::shaping::{
 };
 use narrows_wire::tool_result;
 
-/// The budget of a result, and what the caller wants to know from it.
+/// The budget of a result, and the search options of the caller.
 pub(super) struct ResultBudget {
     policy: Policy,
     params: Option<Raw>,
@@ -29,8 +29,8 @@ pub(super) struct ResultBudget {
 }
 
 impl Call<'_> {
-    /// Returns the budget for the result of a tool. Arguments of ours are taken
-    /// out of the params: no server knows them.
+    /// Returns the budget for the result of a tool. Removes the gateway's own arguments from the
+    /// params, because servers do not know them.
     pub(super) fn budget_for_tool(
         &mut self,
         view: &View,
@@ -46,7 +46,7 @@ impl Call<'_> {
         Ok(Some(self.budget(policy, looks_for)))
     }
 
-    /// The same for a tool that is called through another.
+    /// Returns the budget for the result of a tool that is called through `exec`.
     pub(super) fn budget_for_exec(
         &self,
         target: &Target,
@@ -97,8 +97,8 @@ impl Call<'_> {
         Ok(looks_for)
     }
 
-    /// Returns the result for a call that would write a digest back: one of its
-    /// arguments holds a marker, and its client has texts that were cut.
+    /// Returns an error result if the call would write a digest back: one of its arguments contains
+    /// a marker, and its client has cut texts in the store.
     pub(super) fn refuse_markers(&self, target: &Target) -> Option<Raw> {
         target.policy.filter(|policy| policy.guard)?;
         let params = self.params.raw()?;
@@ -115,8 +115,8 @@ impl Call<'_> {
         let call = recover.call(RecoveryRange::Lines(1, 2));
         let said = json!({
             "error": format!(
-                "Not called: argument '{}' holds a marker of cut text, {}, and would replace the \
-                 original by it. Get the original lines first ({call}) and use them.",
+                "Not called: argument '{}' contains a marker of cut text, {}, which would \
+                 replace the original. Get the original lines first ({call}) and use them.",
                 marked.argument, marked.marker,
             ),
             "code": "marker_in_arguments",
@@ -125,8 +125,8 @@ impl Call<'_> {
         Some(tool_result::error(&said.to_string()))
     }
 
-    /// Leaves `structuredContent` out where it would cost the client's model
-    /// more than `content`, which says the same.
+    /// Removes `structuredContent` if the endpoint drops it, or if it only repeats `content` and is
+    /// what the client passes to its model, because it costs more tokens than `content`.
     pub(super) fn model_half(&self, target: &Target, result: Raw) -> Raw {
         let reads = self.context.caller.result_traits.reads;
         match self.views.view().policies().structured {
@@ -139,7 +139,7 @@ impl Call<'_> {
         }
     }
 
-    /// The gateway's own tool.
+    /// Handles a call of the gateway's `recover_text` tool.
     pub(super) async fn recover(self, arguments: Option<Raw>) -> Result<Raw, Error> {
         self.with_store(move |store, owner, max_chars| {
             Ok(recover_tool::call(store, owner, max_chars, arguments))
@@ -147,7 +147,7 @@ impl Call<'_> {
         .await
     }
 
-    /// The gateway's own resources.
+    /// Handles a read of one of the gateway's own resources.
     pub(super) async fn read_receipt(self, uri: String) -> Result<Raw, Error> {
         self.with_store(move |store, owner, max_chars| {
             Ok(recover_tool::read(store, owner, max_chars, &uri)?)
@@ -155,8 +155,8 @@ impl Call<'_> {
         .await
     }
 
-    /// Runs work on the recovery store. The store may have to read from a disk,
-    /// and a text may be long.
+    /// Runs `read` on the recovery store, off the async threads. The store may have to read from
+    /// disk, and a text may be long.
     async fn with_store(
         self,
         read: impl FnOnce(&dyn Store, &Owner, usize) -> Result<Raw, Error> + Send + 'static,
@@ -172,7 +172,7 @@ impl Call<'_> {
         work.await.map_err(not_done)?
     }
 
-    /// Returns the owner of texts that are kept for this client.
+    /// Returns the owner under which texts are stored for this client.
     fn owner(&self, view: &View) -> Owner {
         let Caller {
             endpoint,
@@ -183,32 +183,33 @@ impl Call<'_> {
         let preset = preset.as_deref();
         match view.only() {
             None => Owner::client(principal.name(), endpoint, preset),
-            // No name of an endpoint holds a slash.
+            // Endpoint names contain no slash.
             Some(_) => Owner::client(principal.name(), &format!("servers/{endpoint}"), preset),
         }
     }
 }
 
-/// Returns the error for work on long texts that was not done.
+/// Returns the error for work on long texts that was not completed.
 pub(super) fn not_done(why: Fallback) -> Error {
     Error::Internal(match why {
-        Fallback::Timeout => "Too many long texts are being worked on",
+        Fallback::Timeout => "Too many long texts are being processed. Try again later",
         _ => "The text could not be read",
     })
 }
 
 impl ResultBudget {
-    /// Returns true if places in the params have to be looked up again.
+    /// Returns true if the params were replaced, so that positions in them have to be looked up
+    /// again.
     pub(super) fn changed_params(&self) -> bool {
         self.looks_for.goal.is_some() || self.looks_for.find.is_some()
     }
 
-    /// The characters of text that the result may have.
+    /// Returns the number of characters of text that the result may have.
     pub(super) fn room(&self) -> usize {
         self.policy.passes_whole(self.policy.max_chars)
     }
 
-    /// Returns the result within its budget. Small ones are not even looked at.
+    /// Returns the result within its budget. Returns small results without examining them.
     pub(super) async fn apply(
         self,
         call: &Call<'_>,
@@ -230,7 +231,7 @@ impl ResultBudget {
             server: &target.upstream.settings.id,
             tool: match form {
                 Form::Tool => &name,
-                // There are more resources than anybody can count.
+                // Resources are too many to count them one by one.
                 Form::Resource => "resources/read",
             },
         };

@@ -1,5 +1,5 @@
-//! The exchange with a server: picks the link, sends the request under the
-//! server's own name, and waits for the response.
+//! The exchange with a server: picks the link, sends the request under the server's own name, and
+//! waits for the response.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,14 +17,14 @@ use narrows_upstream::{
     PlainError, PlainServer, Post, Upstream, offload,
 };
 
-/// A request that has found its server.
+/// A request with the server that it is routed to.
 pub(crate) struct Routed {
     pub(crate) upstream: Arc<Upstream>,
-    /// The name in the params, and the server's own name for it.
+    /// The name in the params, and the server's own name that replaces it.
     pub(crate) rename: Option<(Raw, Raw)>,
-    /// True if sending it twice does no harm.
+    /// True if sending the request twice does no harm.
     pub(crate) is_repeatable: bool,
-    /// The time for the response, where it is not the server's own limit.
+    /// The time limit for the response, if it differs from the server's own limit.
     pub(crate) timeout: Option<Duration>,
 }
 
@@ -39,10 +39,10 @@ impl Routed {
     }
 }
 
-/// A server that can be called now.
+/// A server that is ready to be called.
 struct Ready {
-    /// Held until the response has come: a server that is replaced meanwhile
-    /// ends after that.
+    /// Held until the response has arrived, so that a server that is replaced meanwhile stays up
+    /// until then.
     upstream: InFlightGuard,
     link: Arc<Link>,
     progress_token: Option<Raw>,
@@ -75,7 +75,7 @@ impl CallContext<'_> {
             &upstream,
             routed.rename.as_ref().map(|(_, own)| own.clone()),
         );
-        // Equal bytes need no edit, and then params pass as they came.
+        // If the names are equal, the params are sent unchanged.
         let rename = routed.rename.filter(|(place, own)| place != own);
         let outgoing = |timeout| Outgoing {
             method,
@@ -102,7 +102,8 @@ impl CallContext<'_> {
                 sent,
                 left: limit.saturating_sub(began.elapsed()),
             };
-            // Boxed: this is rare, and would make the future of every call large.
+            // Boxed because retries are rare and their state would enlarge the future of every
+            // call.
             let again = Box::pin(self.link_after(method, &lost, routed.is_repeatable));
             response = match again.await {
                 Ok((link, left)) => {
@@ -142,7 +143,7 @@ impl CallContext<'_> {
                 format!("HTTP {status} without an answer"),
             )),
             Ok(PlainAnswer::Json { filtered, .. }) if !filtered.is_answer && !is_notification => {
-                let reason = "it is JSON, but no object with a result or an error";
+                let reason = "it is JSON, but not an object with a result or an error";
                 Err(invalid(upstream, reason.to_owned()))
             }
             Ok(answer) => Ok(answer),
@@ -175,7 +176,7 @@ impl CallContext<'_> {
     }
 }
 
-/// Returns whether the server may have received a request that ended like this.
+/// Returns true if the server may have received the request that ended with this response.
 fn may_have_arrived(response: &Result<Raw, LinkError>) -> bool {
     !matches!(response, Err(LinkError::Closed { sent: false, .. }))
 }

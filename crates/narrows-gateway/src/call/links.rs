@@ -1,5 +1,5 @@
-//! Links to resources inside results: each is left as it is, wrapped, or
-//! remembered, so that the client can read it from the server that sent it.
+//! Resource links inside results. Each link is left unchanged, wrapped, or remembered, so that the
+//! client can read it from the server that sent it.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use super::{MAX_NAME, ViewSource};
 use crate::catalogue::{LinkRoute, View};
 use narrows_upstream::Upstream;
 
-/// Links of one result that are looked at. Further ones pass as they are.
+/// The number of links in one result that are processed. Further links are left unchanged.
 const MAX_LINKS: usize = 1_024;
 
-/// The results that hand out links.
+/// The kinds of results that contain links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LinkForm {
     /// `content` of `tools/call`.
@@ -23,8 +23,8 @@ pub(super) enum LinkForm {
     Resource,
 }
 
-/// Makes the links of a server's result readable for the client.
-/// A result without links passes untouched, and so does every byte around them.
+/// Makes the links in a server's result readable for the client. Leaves results without links and
+/// all bytes around links unchanged.
 pub(super) fn readable(
     views: &dyn ViewSource,
     upstream: &Arc<Upstream>,
@@ -48,13 +48,14 @@ pub(super) fn readable(
     edit.finish()
 }
 
-/// Both kinds of links say `resource` in their `type`.
+/// Returns true if the result may contain links. Both kinds of links contain `resource` in their
+/// `type`.
 fn may_hold_links(result: &Raw, form: LinkForm) -> bool {
     form == LinkForm::Resource || memchr::memmem::find(result.as_bytes(), b"resource").is_some()
 }
 
-/// The form in which the client has to see the URI at this place; `None` if
-/// it can read it as it is.
+/// Returns the wrapped form of the URI at this place, or `None` if the client can read the URI as
+/// it is.
 fn wrapped(
     views: &dyn ViewSource,
     view: &View,
@@ -74,11 +75,11 @@ fn wrapped(
         return None;
     }
     let wrapped = token::wrap_uri(&upstream.slug, &uri);
-    // A longer one would be refused when it comes back.
+    // A longer name would be refused when the client sends it.
     (wrapped.len() + 2 <= MAX_NAME).then_some(wrapped)
 }
 
-/// The URIs in a result, as slices of it.
+/// Returns the URIs in a result, as slices of the result.
 fn places(result: &Raw, form: LinkForm) -> Vec<Raw> {
     let array = |name: &str| {
         let found = result.pick([name]).ok();
@@ -117,7 +118,7 @@ fn places(result: &Raw, form: LinkForm) -> Vec<Raw> {
     places
 }
 
-/// The URI that a content item links to or embeds.
+/// Returns the URI that a content item links to or embeds.
 fn linked(item: &Raw) -> Option<Raw> {
     if item.kind() != Kind::Object {
         return None;

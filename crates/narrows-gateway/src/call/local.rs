@@ -1,4 +1,4 @@
-//! Requests that are answered without a server.
+//! Requests that the gateway answers without calling a server.
 
 use narrows_wire::Raw;
 
@@ -7,8 +7,8 @@ use crate::caller::Caller;
 use crate::error::Error;
 use narrows_upstream::ListKind;
 
-/// Returns the answer to a request that needs no server: a page of a list, or a
-/// `ping`. `None` for all other methods.
+/// Returns the response to a request that needs no server: a page of a list, or a `ping`. Returns
+/// `None` for all other methods.
 pub(crate) fn local_answer(
     caller: &Caller,
     views: &dyn ViewSource,
@@ -27,7 +27,7 @@ pub(crate) fn local_answer(
     })
 }
 
-/// Returns the bytes of a list that have to be rendered for this client.
+/// Returns the number of bytes of a list that still have to be rendered for this client.
 pub(crate) fn unrendered(caller: &Caller, views: &dyn ViewSource, kind: ListKind) -> usize {
     match caller.gateway {
         Some(_) => views.view().listing(kind).unrendered(),

@@ -1,5 +1,5 @@
-//! The gateway's own tools on endpoints that do not list the others: what they
-//! tell comes from the view, what they do is a call like any other.
+//! The gateway's own tools on endpoints that do not list all tools. Descriptions come from the
+//! view; `exec` runs the same path as any other call.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use crate::settings::ModelReads;
 use narrows_results::repair;
 use narrows_results::shaping::Form;
 
-/// Results of so many bytes are written in another form in no time.
+/// Results up to this many bytes are reformatted on the async threads.
 const QUICK: usize = 64 * 1024;
 
 impl Call<'_> {
     pub(super) async fn own_tool(self, own: OwnTool, view: Arc<View>) -> Result<Raw, Error> {
         let revision = self.context.caller.revision;
-        // What `exec` gives has its form already.
+        // Results of `exec` are already formatted.
         let is_text_alone =
             own != OwnTool::Exec && self.result_form(usize::MAX).leaves_out_structured(0);
         let arguments = self.params.member(Member::Arguments)?;
@@ -34,7 +34,8 @@ impl Call<'_> {
         };
         let result = match own {
             OwnTool::Exec => self.exec(arguments, view).await?,
-            // A server may have hundreds of tools, each with a long schema.
+            // Runs off the async threads, because a server may have hundreds of tools with long
+            // schemas.
             OwnTool::Inspect => {
                 let inspect = move |facade: &Facade| facade.inspect(arguments.as_ref());
                 self.aside(&view, inspect).await??
@@ -45,14 +46,14 @@ impl Call<'_> {
             }
         };
         let result = repair::for_revision(result, revision);
-        // Older clients do not know it, and the text says the same.
+        // Older revisions do not know `structuredContent`, and the text says the same.
         Ok(match is_text_alone || revision < Revision::V2025_06_18 {
             true => result.without_member("structuredContent"),
             false => result,
         })
     }
 
-    /// The view once the server that is meant has started.
+    /// Waits until the server named in the arguments has started, and returns the view after that.
     async fn view_with(&self, arguments: Option<&Raw>, view: Arc<View>) -> Arc<View> {
         let server = arguments.and_then(|arguments| arguments.member("server_name"));
         let server = server.as_ref().and_then(Raw::as_text).unwrap_or_default();
@@ -64,9 +65,10 @@ impl Call<'_> {
 
     async fn exec(mut self, arguments: Option<Raw>, view: Arc<View>) -> Result<Raw, Error> {
         let errand = match view.facade() {
-            None => return Err(Error::Internal("There is nothing to call tools through")),
+            None => return Err(Error::Internal("This endpoint has no exec tool")),
             Some(facade) if facade.is_quick(arguments.as_ref()) => facade.exec(arguments.as_ref()),
-            // A schema may have to be compiled, and much to be held against it.
+            // Runs off the async threads, because a schema may have to be compiled and long
+            // arguments validated.
             Some(_) => {
                 let exec = move |facade: &Facade| facade.exec(arguments.as_ref());
                 self.aside(&view, exec).await?
@@ -84,10 +86,11 @@ impl Call<'_> {
                 looks_for,
             } => (target, published, arguments, looks_for),
         };
-        // What was checked must be what the server reads, preset or not.
+        // The server must read the same members that were checked, also without a preset.
         self.refuse_case_variants()?;
         self.permit(ItemKind::Tool, &target, &published)?;
-        // From here on it is a call of that tool, whatever stands beside it.
+        // From here on the request is an ordinary call of that tool. Other members of the params
+        // stay.
         let params = self.params.take().unwrap_or_else(Raw::empty_object);
         let params = params.with_member("name", &target.name);
         self.params = Params::new(Some(params.with_member("arguments", &arguments)));
@@ -104,8 +107,8 @@ impl Call<'_> {
         let observer = self.context.observer;
         let mut result = match outcome {
             Ok(result) => result,
-            // Models read results and can act on them; a JSON-RPC error often
-            // ends in the client.
+            // Returned as a result, because models read results and can act on them, while clients
+            // often do not pass JSON-RPC errors to the model.
             Err(error) => match facade::call_failure(&error, &target, observer.was_sent()) {
                 Some(result) => {
                     observer.failed_in_result(&error);
@@ -117,7 +120,7 @@ impl Call<'_> {
         if let Some(budget) = budget {
             result = budget.apply(&self, &target, Form::Tool, result).await;
         }
-        // The tool has done its work, so there is a result whatever happens here.
+        // The tool has already run, so its result is returned even if formatting fails.
         let plain = result.clone();
         let form = self.result_form(room);
         let dress = move |facade: &Facade| facade.dress(result, form);
@@ -128,7 +131,7 @@ impl Call<'_> {
         Ok(dressed.unwrap_or(plain))
     }
 
-    /// Returns the form in which the client gets results.
+    /// Returns the format of results for this client.
     fn result_form(&self, room: usize) -> ResultForm {
         ResultForm {
             room,
@@ -138,7 +141,7 @@ impl Call<'_> {
         }
     }
 
-    /// Runs long work off the async threads, a few at a time.
+    /// Runs long work off the async threads, with a limit on how much runs at once.
     async fn aside<T: Send + 'static>(
         &self,
         view: &Arc<View>,

@@ -1,5 +1,4 @@
-//! The params of a request on its way, and the members of them that the call
-//! path reads.
+//! The params of a request, and the members that the call path reads.
 
 use std::sync::OnceLock;
 
@@ -8,12 +7,12 @@ use narrows_wire::{Kind, Raw};
 use super::MAX_NAME;
 use crate::error::Error;
 
-/// Params whose members are found in one pass, when the first of them is asked
-/// for. Every member would be another pass over the arguments otherwise.
+/// Params whose members are found in a single pass, on the first access. Looking up each member
+/// separately would scan the arguments each time.
 pub(crate) struct Params {
     raw: Option<Raw>,
-    /// `None` inside if a member occurs twice. Only the members that a call
-    /// needs must be unique, so each is looked for by itself then.
+    /// `None` inside if a member occurs twice. Only the members that a call needs must be unique,
+    /// so in this case each is looked up separately.
     members: OnceLock<Option<Members>>,
 }
 
@@ -52,7 +51,7 @@ impl Params {
         self.raw.take()
     }
 
-    /// Returns a member; an error if it occurs twice.
+    /// Returns a member, or an error if it occurs twice.
     pub(crate) fn member(&self, member: Member) -> Result<Option<Raw>, Error> {
         let Some(raw) = &self.raw else {
             return Ok(None);
@@ -64,7 +63,7 @@ impl Params {
         }
     }
 
-    /// Returns a member that few methods have; an error if it occurs twice.
+    /// Returns a member that few methods have, or an error if it occurs twice.
     pub(crate) fn find(&self, name: &str) -> Result<Option<Raw>, Error> {
         let Some(raw) = &self.raw else {
             return Ok(None);
@@ -74,12 +73,12 @@ impl Params {
     }
 }
 
-/// Checks that a member of a method's params is a text of usual length.
+/// Checks that a member of a method's params is a string of acceptable length.
 pub(crate) fn text(name: &str, value: Option<Raw>, method: &str) -> Result<Raw, Error> {
     let wrong = match value {
         None => format!("{method} needs '{name}' in its params"),
         Some(value) if value.kind() != Kind::String => {
-            format!("{method} needs '{name}' as text")
+            format!("{method} needs '{name}' as a string")
         }
         Some(value) if value.len() > MAX_NAME => {
             format!("'{name}' is longer than {MAX_NAME} bytes")
@@ -89,15 +88,15 @@ pub(crate) fn text(name: &str, value: Option<Raw>, method: &str) -> Result<Raw, 
     Err(Error::BadParams(wrong))
 }
 
-/// Returns the progress token in the `_meta` of a request. A token that occurs
-/// twice is refused: the one that is not replaced might be another client's on
-/// the same link.
+/// Returns the progress token in the `_meta` of a request. Refuses a token that occurs twice: only
+/// one occurrence is replaced, and the other could equal the token of another client on the same
+/// link.
 pub(super) fn progress_token(meta: &Raw) -> Result<Option<Raw>, Error> {
     let [token] = picked(meta, ["progressToken"])?;
     Ok(token.filter(|token| matches!(token.kind(), Kind::String | Kind::Number)))
 }
 
-/// Picks members that must not occur twice.
+/// Returns members that must not occur twice.
 pub(crate) fn picked<const N: usize>(
     raw: &Raw,
     names: [&str; N],

@@ -1,9 +1,8 @@
-//! A call whose connection was lost, and whether it is sent once more.
+//! Retries of calls whose connection was lost.
 //!
-//! It is sent again if that can do no harm: the server never received it, or
-//! the tool says that calling it twice is the same as calling it once. Any other
-//! call may have been carried out, and its error says so. A call is repeated
-//! once at most.
+//! A call is sent again only if that does no harm: the server never received it, or the tool
+//! declares that repeated calls have the same effect as one. Any other call may have been carried
+//! out, and its error says so. A call is repeated at most once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,30 +13,30 @@ use super::{CallContext, LinkChoice};
 use crate::error::Error;
 use narrows_upstream::{Error as UpstreamError, Failure, FailureKind, Link, LinkError, Upstream};
 
-/// Between two questions whether a server is there again whose link goes on.
+/// The interval between checks of whether a server responds again on its existing link.
 const BREATH: Duration = Duration::from_millis(250);
 
-/// How long one of these questions may take.
+/// The time limit of each check.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(3);
 
-/// What a call gets at least when it is sent again.
+/// The minimum time limit of a repeated call.
 const LEAST: Duration = Duration::from_millis(100);
 
-/// A call without an answer, since the connection is gone.
+/// A call without a response, because the connection was lost.
 pub(super) struct Lost<'a> {
     pub(super) upstream: &'a Arc<Upstream>,
-    /// Over which it was sent.
+    /// The link that carried the call.
     pub(super) link: Arc<Link>,
     pub(super) failure: Arc<Failure>,
-    /// Whether the server may have got it.
+    /// True if the server may have received the call.
     pub(super) sent: bool,
-    /// Of its time.
+    /// The time left of the call's limit.
     pub(super) left: Duration,
 }
 
 impl CallContext<'_> {
-    /// The link over which a lost call may be sent once more, and the time that
-    /// is left for it; else the error that the call ends with.
+    /// Returns the link for repeating a lost call and the time left for it, or the error that ends
+    /// the call.
     pub(super) async fn link_after(
         &self,
         method: &str,
@@ -45,7 +44,7 @@ impl CallContext<'_> {
         is_repeatable: bool,
     ) -> Result<(Arc<Link>, Duration), Error> {
         let upstream = lost.upstream;
-        // A refusal is an answer, and comes again.
+        // A refusal is a definite answer, and a retry would be refused too.
         if matches!(
             lost.failure.kind,
             FailureKind::Refused | FailureKind::SignIn
@@ -60,7 +59,7 @@ impl CallContext<'_> {
         let limit = Instant::now() + wait;
         let another = tokio::select! {
             another = timeout_at(limit, self.another_link(lost, limit)) => another,
-            // It is not started again, so nothing is left to wait for.
+            // A retired server does not start again.
             () = upstream.retired() => return Err(upstream.retired_error().into()),
         };
         let Some(link) = another.ok().flatten() else {
@@ -73,9 +72,9 @@ impl CallContext<'_> {
         Ok((link, left.max(LEAST)))
     }
 
-    /// A link that is fit to be used: the same, if it goes on, or its successor.
+    /// Returns a usable link: the same one if it is still open, or its successor.
     async fn another_link(&self, lost: &Lost<'_>, limit: Instant) -> Option<Arc<Link>> {
-        // Over HTTP one lost connection is not the end of the link.
+        // Over HTTP, a link outlives a lost connection.
         while !lost.link.has_ended() {
             if lost.link.answers(ANSWERED_WITHIN).await {
                 return Some(lost.link.clone());
@@ -83,7 +82,7 @@ impl CallContext<'_> {
             sleep(BREATH).await;
         }
         let upstream = lost.upstream;
-        // What we ended ourselves does not come back, nor what has a successor.
+        // Links that the gateway closed and retired servers do not return.
         if lost.failure.kind == FailureKind::Closed || upstream.is_retired() {
             return None;
         }
@@ -116,8 +115,8 @@ impl Lost<'_> {
     }
 }
 
-/// Returns true if sending a request twice does no more than sending it once,
-/// whatever it names.
+/// Returns true if sending a request twice has the same effect as sending it once, regardless of
+/// its params.
 fn only_reads(method: &str) -> bool {
     matches!(
         method,

@@ -1,5 +1,5 @@
-//! Building a view: names and URIs are published, items rendered, routes made,
-//! capabilities and instructions joined.
+//! Building a view: publishes names and URIs, renders items, creates routes, and joins capabilities
+//! and instructions.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(super) fn build(plan: &Plan, parts: &[Part]) -> View {
             let mut parts = parts.iter();
             match parts.find(|part| part.upstream.index == *index) {
                 Some(part) => single(plan, part),
-                // It is gone, and so will be who looks at this.
+                // The server was removed, and the clients of this view will be disconnected.
                 None => joined(plan, &EndpointSettings::named(""), &[]),
             }
         }
@@ -86,7 +86,7 @@ fn joined(plan: &Plan, settings: &EndpointSettings, parts: &[Part]) -> View {
     };
     let own: Vec<Raw> = own;
     let own: Vec<Entry> = own.into_iter().map(Entry::from).collect();
-    // What finds and calls the others stands before them, what repairs behind.
+    // The tools that find and call others come first, and the recovery tool comes last.
     let shown = match &facade {
         None => [shown, own].concat(),
         Some(_) => [own, shown].concat(),
@@ -166,7 +166,7 @@ fn single(plan: &Plan, part: &Part) -> View {
             Some(hello) => hello.capabilities.clone(),
         },
         server_info: match hello {
-            // Its own is known when it has started.
+            // The server's own `serverInfo` is known after it has started.
             None => Raw::empty_object()
                 .with_member("name", &Raw::string(&part.upstream.settings.id))
                 .with_member("version", &Raw::string("unknown")),
@@ -203,8 +203,7 @@ fn named<'a>(
 ) -> Vec<Named<'a>> {
     let of = |part: &'a Part| {
         let list = part.offer.list(kind);
-        // What is hidden is named as well: a preset changes what is there, not
-        // how it is called.
+        // Hidden items get names too, so that a preset does not change the names of the others.
         let own: Vec<&str> = list.iter().map(|item| &*item.key).collect();
         let slug = &part.upstream.slug;
         let names = names::publish(slug, &own, &settings.separator, settings.name_max);
@@ -224,7 +223,7 @@ fn routes(named: Vec<Named<'_>>) -> HashMap<Box<str>, Target> {
     named.into_iter().map(route).collect()
 }
 
-/// What stands for these tools, where the endpoint does not list them.
+/// Returns the facade for these tools, or `None` if the endpoint lists all tools.
 fn facade(
     plan: &Plan,
     settings: &EndpointSettings,
@@ -238,7 +237,7 @@ fn facade(
         Expose::Search => Way::Search,
     };
     let (mut shelves, mut down) = (Vec::new(), Vec::new());
-    // Those of one part stand together.
+    // Tools of the same part are adjacent.
     let groups = tools.chunk_by(|one, other| std::ptr::eq(one.part, other.part));
     let groups = groups.map(|group| (group[0].part.upstream.index, group));
     let groups: HashMap<usize, &[Named<'_>]> = groups.collect();
@@ -302,14 +301,13 @@ impl Kind {
     }
 }
 
-/// How the gateway's own tool for what was cut is called: a server's tool of
-/// this name keeps it.
+/// Returns a name for the gateway's recovery tool that no server's tool has.
 fn recover_name(tools: &HashMap<Box<str>, Target>) -> Arc<str> {
     let mut free = recover_tool::names().filter(|name| !tools.contains_key(name.as_str()));
     free.next().expect("there are more names than tools").into()
 }
 
-/// The same where it is listed.
+/// Returns the recovery tool for endpoints that list it.
 fn directly(name: Arc<str>) -> Recover {
     let tool = RecoverTool {
         name: name.clone(),
@@ -318,8 +316,8 @@ fn directly(name: Arc<str>) -> Recover {
     Recover { name, tool }
 }
 
-/// A listed tool without its output schema where its results may be cut: a
-/// client would hold them against it.
+/// Returns a listed tool, without its output schema if its results may be cut, because clients
+/// would validate them against the schema.
 fn without_output_schema(part: &Part, item: &Item, listed: Entry, policies: &Policies) -> Entry {
     let is_cut = policies.tool(part.upstream.index, &item.place).is_some();
     let drops = match policies.structured {
@@ -336,8 +334,8 @@ fn without_output_schema(part: &Part, item: &Item, listed: Entry, policies: &Pol
     }
 }
 
-/// A listed tool with the argument `goal`, where the endpoint adds it. It is
-/// taken out again before the tool is called.
+/// Returns a listed tool, with the arguments `goal` and `find` if the endpoint adds them. Both are
+/// removed before the tool is called.
 fn with_goal(part: &Part, item: &Item, listed: Entry, policies: &Policies) -> Entry {
     let policy = policies.tool(part.upstream.index, &item.place);
     if !policy.is_some_and(|policy| policy.goal_param) || !lacks_goal(item) {
@@ -362,8 +360,8 @@ fn with_goal(part: &Part, item: &Item, listed: Entry, policies: &Policies) -> En
     }
 }
 
-/// The servers whose links may lead elsewhere as they are: those that can be
-/// asked for resources, unless there is only one.
+/// Returns the servers whose unwrapped links may refer to another server: all servers with
+/// resources, unless there is only one.
 fn linking(parts: &[Part], wrapped: bool) -> Vec<usize> {
     let able = parts.iter().filter(|part| part.offer.has("resources"));
     let able: Vec<usize> = able.map(|part| part.upstream.index).collect();
@@ -430,24 +428,24 @@ fn target(plan: &Plan, part: &Part, list: ListKind, item: &Item) -> Target {
         denied: permit::listed(rules, list.item(), &part.upstream, item),
         is_judged: rules.bind(),
         policy: match list {
-            // Its results are held against that schema.
+            // Clients validate the results against that schema.
             ListKind::Tools if keeps_whole(&plan.policies, item) => None,
             ListKind::Tools => plan.policies.tool(index, &item.place),
             _ => plan.policies.server(index),
         },
         has_app: list == ListKind::Tools && has_app(&item.raw),
         is_repeatable: list == ListKind::Tools && says_repeatable(&item.raw),
-        // The endpoint sets this afterwards.
+        // Set by the endpoint afterwards.
         needs_task: false,
     }
 }
 
-/// Returns true if the results of a tool keep their structured content.
+/// Returns true if the structured content of a tool's results must stay whole.
 pub(super) fn keeps_whole(policies: &Policies, item: &Item) -> bool {
     policies.structured == Structured::Keep && item.raw.member("outputSchema").is_some()
 }
 
-/// Returns true if a tool names a user interface for its results.
+/// Returns true if a tool declares a user interface for its results.
 pub(super) fn has_app(tool: &Raw) -> bool {
     let Some(meta) = tool.member("_meta") else {
         return false;
@@ -457,13 +455,13 @@ pub(super) fn has_app(tool: &Raw) -> bool {
     nested.is_some() || others.iter().any(|name| meta.member(name).is_some())
 }
 
-/// An item in the form in which the endpoint lists it.
+/// Returns an item as a list entry of the endpoint.
 fn listed(item: &Item, raw: Raw) -> Entry {
     let via = item.via.clone();
     Entry { raw, via }
 }
 
-/// The item as its server listed it, but for its key and where it is from.
+/// Returns the item as its server listed it, with its published key and its origin.
 fn published_item(item: &Item, key: Option<&str>, origin: Option<Raw>) -> Entry {
     let mut edit = item.raw.edit();
     if let Some(key) = key {
@@ -496,8 +494,9 @@ fn origin(part: &Part, own: Option<(&str, &Item)>) -> Raw {
     }
 }
 
-/// A category is there if one upstream has it. While some are still starting
-/// all are, since what a server has is said only once, in `initialize`.
+/// Returns the joined capabilities. A capability is included if at least one upstream has it. While
+/// an upstream is still starting, all are included, because capabilities are sent only once, in
+/// `initialize`.
 fn capabilities(parts: &[Part], cuts: bool) -> Raw {
     let starting = parts
         .iter()
@@ -511,8 +510,8 @@ fn capabilities(parts: &[Part], cuts: bool) -> Raw {
         ("completions", "{}"),
         ("logging", "{}"),
     ] {
-        // The gateway itself always has tools, if only to say that there are
-        // none, and gives back what it cut as resources, too.
+        // `tools` is always included, so that clients can list them even while there are none. Cut
+        // texts can be read as resources.
         if name == "tools" || (name == "resources" && cuts) || any(name) {
             all = all.with_member(name, &Raw::from_static(value));
         }
@@ -520,18 +519,18 @@ fn capabilities(parts: &[Part], cuts: bool) -> Raw {
     all
 }
 
-/// How long results are read where tools are listed.
+/// Returns the instructions for reading long results, for endpoints that list tools.
 fn long_results(recover: &str) -> String {
     format!(
-        "Long results are cut to a digest, ⟦narrows: …⟧ says how. Look into the whole with \
+        "Long results are cut to a digest, ⟦narrows: …⟧ says how. Query the full text with \
          {recover}(prune_id, query): lines with all words, a \"phrase\" or /regex/; where, \
          aggregate, sort for rows; ranges, head, tail, diff_with. Get exact text with it before \
          you edit a file."
     )
 }
 
-/// The instructions of the gateway and of all servers of which anything is
-/// allowed, a heading for each server.
+/// Returns the instructions of the gateway and of all servers with permitted items, with a heading
+/// for each server.
 fn instructions(
     parts: &[Part],
     preset: Option<&Preset>,

@@ -1,4 +1,4 @@
-//! One list, rendered once: any page of it is a slice of the same bytes.
+//! A list that is rendered once. Every page is a slice of the same bytes.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,15 +10,15 @@ use narrows_upstream::chain::via;
 
 #[derive(Debug)]
 pub(crate) struct Listing {
-    /// `{"tools":[item,item,…]}`
+    /// The whole list: `{"tools":[item,item,…]}`.
     whole: Raw,
-    /// Length of `{"tools":[`.
+    /// The length of `{"tools":[`.
     head: usize,
-    /// Where each item ends in `whole`.
+    /// The end of each item in `whole`.
     ends: Vec<usize>,
-    /// The marks of items that came through other gateways, by their position.
+    /// The gateway marks of items that came through other gateways, by position.
     via: Vec<(usize, Arc<str>)>,
-    /// The same list for clients that are gateways, rendered for the first one.
+    /// The same list for clients that are gateways. Rendered on first use.
     passed_on: OnceLock<Box<Listing>>,
 }
 
@@ -26,12 +26,12 @@ pub(crate) struct Listing {
 #[derive(Clone)]
 pub(crate) struct Entry {
     pub(crate) raw: Raw,
-    /// The marks of the gateways that it came through.
+    /// The marks of the gateways that the item came through.
     pub(crate) via: Option<Arc<str>>,
 }
 
 impl From<Raw> for Entry {
-    /// An item of this gateway's own.
+    /// Creates an entry for one of the gateway's own items.
     fn from(raw: Raw) -> Entry {
         Entry { raw, via: None }
     }
@@ -71,8 +71,7 @@ impl Listing {
         }
     }
 
-    /// Returns the list with the marks of the gateways that each item came
-    /// through, the last one with this mark.
+    /// Returns the list with the gateway marks of each item, extended by `mark`.
     pub(crate) fn passed_on(&self, mark: &str) -> &Listing {
         self.passed_on.get_or_init(|| {
             let (member, list) = self.whole.members().next().expect("a list has one member");
@@ -86,8 +85,7 @@ impl Listing {
         })
     }
 
-    /// Returns the bytes that the first call of [`passed_on`](Self::passed_on)
-    /// works on.
+    /// Returns the number of bytes that the first call of [`passed_on`](Self::passed_on) processes.
     pub(crate) fn unrendered(&self) -> usize {
         match self.passed_on.get() {
             Some(_) => 0,
@@ -99,7 +97,7 @@ impl Listing {
         self.ends.len()
     }
 
-    /// The answer to a list request with these params.
+    /// Returns the response to a list request with these params.
     pub(crate) fn page(&self, params: Option<&Raw>) -> Result<Raw, Error> {
         let [cursor, limit] = match params {
             Some(params) => params
@@ -112,9 +110,10 @@ impl Listing {
             Some(cursor) => {
                 let text = cursor
                     .as_text()
-                    .ok_or_else(|| Error::BadParams("The cursor is no text".into()))?;
-                token::parse_cursor(&text)
-                    .map_err(|_| Error::BadParams("The cursor is not one of ours".into()))?
+                    .ok_or_else(|| Error::BadParams("The cursor is not a string".into()))?;
+                token::parse_cursor(&text).map_err(|_| {
+                    Error::BadParams("The cursor was not issued by this gateway".into())
+                })?
             }
             None => 0,
         };
@@ -122,7 +121,7 @@ impl Listing {
             Some(limit) => {
                 let limit = limit
                     .as_i64()
-                    .ok_or_else(|| Error::BadParams("The limit is no integer".into()))?;
+                    .ok_or_else(|| Error::BadParams("The limit is not an integer".into()))?;
                 usize::try_from(limit.max(1)).unwrap_or(usize::MAX)
             }
             None => usize::MAX,
@@ -137,7 +136,7 @@ impl Listing {
             return self.whole.clone();
         }
         let whole = self.whole.as_bytes();
-        // A slice begins behind the comma that follows the item before.
+        // A slice begins after the comma that follows the previous item.
         let begin = if from == 0 {
             self.head
         } else {

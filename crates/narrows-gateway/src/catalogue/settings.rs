@@ -3,20 +3,20 @@
 use crate::facade::FacadeSettings;
 use narrows_results::settings::{ShapeChoice, Structured};
 
-/// An endpoint that joins all servers.
+/// The settings of an endpoint that joins all servers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EndpointSettings {
     pub name: String,
-    /// Between server and tool in published names.
+    /// The separator between server and tool in published names.
     pub separator: String,
     pub uris: Uris,
-    /// The longest published name; counts only with the separator `__`, whose
-    /// names are kept within what model providers accept.
+    /// The maximum length of a published name. Applies only with the separator `__`, whose names
+    /// must stay within the limits of model providers.
     pub name_max: usize,
     pub shape: ShapeChoice,
     pub structured: Structured,
-    /// The id of the preset in force. None allows everything, and one that is
-    /// not among the presets nothing.
+    /// The id of the preset in force. Without a preset, everything is allowed; with an id that does
+    /// not exist, nothing is.
     pub preset: Option<String>,
     pub expose: Expose,
     pub facade: FacadeSettings,
@@ -38,22 +38,22 @@ impl EndpointSettings {
     }
 }
 
-/// How an endpoint offers tools.
+/// The way in which an endpoint offers tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expose {
-    /// Each of them is listed.
+    /// Lists every tool.
     All,
-    /// Two tools are: one that tells of the others, one that calls them.
+    /// Lists two tools: one that describes the others and one that calls them.
     Lazy,
-    /// The same, with one more that finds them.
+    /// Like `Lazy`, with a third tool that searches.
     Search,
 }
 
-/// How resource URIs are published.
+/// The way in which resource URIs are published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Uris {
-    /// As they are; wrapped only where two servers publish the same one.
+    /// Unchanged; wrapped only if several servers publish the same URI.
     AsTheyAre,
-    /// All wrapped, and every listed item says in `metadata.proxy` where it is from.
+    /// All wrapped. Every listed item names its server in `metadata.proxy`.
     Wrapped,
 }

@@ -21,7 +21,8 @@ fn items(kind: ListKind, list: &[&str]) -> Vec<Item> {
         .collect()
 }
 
-/// Servers `a` and `b`, both with the tool `t`, the prompt `p` and the resource `x:1`; `c` is down.
+/// Returns servers `a` and `b`, both with the tool `t`, the prompt `p` and the resource `x:1`, and
+/// `c`, which is down.
 fn parts() -> Vec<Part> {
     let part = |(index, id): (usize, &str)| {
         let hello = ServerHello {
@@ -174,19 +175,19 @@ fn pages_follow_each_other() {
         &view,
         ListKind::Tools,
         r#"{"cursor":"?"}"#,
-        expect!["The cursor is not one of ours"],
+        expect!["The cursor was not issued by this gateway"],
     );
     check_list(
         &view,
         ListKind::Tools,
         r#"{"cursor":7}"#,
-        expect!["The cursor is no text"],
+        expect!["The cursor is not a string"],
     );
     check_list(
         &view,
         ListKind::Tools,
         r#"{"limit":"7"}"#,
-        expect!["The limit is no integer"],
+        expect!["The limit is not an integer"],
     );
 }
 
@@ -237,9 +238,9 @@ fn resources_are_found_by_uri_wrapped_uri_and_template() {
     check_route(view.resource("b://7"), "b \"b://7\"");
     check_route(
         view.resource("x:1"),
-        "The servers a, b all publish x:1; use the URI that resources/list gives for the one you mean",
+        "The servers a, b all publish x:1. Use the URI from resources/list for the server you want",
     );
-    check_route(view.resource("nobody:1"), "Unknown resource: nobody:1");
+    check_route(view.resource("unknown:1"), "Unknown resource: unknown:1");
     check_route(joined(Uris::Wrapped, "__").resource("a:1"), "a \"a:1\"");
     check_route(view.template("a://{n}"), "a \"a://{n}\"");
 }

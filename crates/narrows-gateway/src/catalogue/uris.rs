@@ -1,16 +1,16 @@
-//! The URIs of resources on an endpoint that joins servers.
+//! The resource URIs of an endpoint that joins servers.
 
 use std::collections::{HashMap, HashSet};
 
 use super::Part;
 use narrows_upstream::Item;
 
-/// URIs that several servers publish, and the server that keeps each of them as
-/// it is. What is hidden counts as well, so that a preset changes no address.
+/// The number of servers that publish each URI, which decides the server that keeps it unwrapped.
+/// Hidden resources count as well, so that a preset does not change any URI.
 ///
-/// A server keeps a URI that no other one has, or that all others have only
-/// through more gateways. If servers behind other gateways counted alike, the
-/// URIs of gateways in a ring would depend on each other without a solution.
+/// A server keeps a URI if no other server has it, or if all others have it only through more
+/// gateways. Without this rule, the URIs of gateways in a ring would depend on each other and never
+/// settle.
 pub(super) struct PublishedUris<'a>(HashMap<&'a str, Nearest>);
 
 struct Nearest {
@@ -42,7 +42,7 @@ impl<'a> PublishedUris<'a> {
         nearest.is_some_and(|nearest| nearest.servers > 1 || item.hops() > nearest.hops)
     }
 
-    /// Those that no server keeps.
+    /// Returns the URIs that no server keeps.
     pub(super) fn shared(&self) -> HashSet<Box<str>> {
         let shared = self.0.iter().filter(|(_, nearest)| nearest.servers > 1);
         shared.map(|(uri, _)| (*uri).into()).collect()

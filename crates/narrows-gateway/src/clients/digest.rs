@@ -1,4 +1,4 @@
-//! Tokens as digests, and how digests are compared.
+//! Digests of tokens, and their comparison.
 
 use sha2::{Digest, Sha256};
 use subtle::{ConditionallySelectable, ConstantTimeEq};
@@ -6,22 +6,22 @@ use subtle::{ConditionallySelectable, ConstantTimeEq};
 use super::settings::TokenDigest;
 
 impl TokenDigest {
-    /// What a token comes to.
+    /// Returns the digest of a token.
     pub fn of(token: &str) -> TokenDigest {
         TokenDigest(Sha256::digest(token.as_bytes()).into())
     }
 
-    /// Returns true if two are the same, in a time that does not tell how much
-    /// of them is.
+    /// Returns true if the digests are equal. Takes constant time, so that the duration does not
+    /// reveal how much of them matches.
     pub fn matches(&self, other: &TokenDigest) -> bool {
         self.0.ct_eq(&other.0).into()
     }
 }
 
-/// A digest in words, which are compared faster than bytes.
+/// A digest as words, which compare faster than bytes.
 pub(super) struct Key([u64; 4]);
 
-/// No position; there are never so many clients.
+/// Marks a missing position. The number of clients never reaches this value.
 const NOWHERE: u32 = u32::MAX;
 
 impl Key {
@@ -34,8 +34,8 @@ impl Key {
         Key(words)
     }
 
-    /// Where the same key stands. Every one of them is looked at, and nothing
-    /// that takes another path on the way depends on what is in them.
+    /// Returns the position of an equal key. Compares all keys, and no branch depends on their
+    /// content, so that the time does not reveal a match.
     pub(super) fn position<'k>(
         &self,
         keys: impl Iterator<Item = Option<&'k Key>>,
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_digest_is_the_sha_256_of_the_whole_text() {
-        // The example of FIPS 180-2.
+        // The example in FIPS 180-2.
         let known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         let digest = TokenDigest::of("abc");
         assert_eq!(narrows_wire::text::hex(&digest.0), known);

@@ -1,24 +1,24 @@
 //! The settings of clients.
 
-/// Who may come in, and what for.
+/// A client, with its rights and its limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientSettings {
     pub name: String,
-    /// What its token comes to. None only for [`ClientSettings::ANONYMOUS`],
-    /// which is whoever brings no token from this machine.
+    /// The digest of its token. `None` only for [`ClientSettings::ANONYMOUS`], the client for local
+    /// requests without a token.
     pub token: Option<TokenDigest>,
     pub doors: Doors,
-    /// Binds this client besides the preset of the endpoint: what either of
-    /// them denies is not to be had.
+    /// The preset of this client, in addition to the preset of the endpoint: both must allow an
+    /// item.
     pub preset: Option<String>,
     pub rate: Option<Rate>,
-    /// Requests in flight, over all of its sessions.
+    /// The maximum number of requests in flight, over all sessions of the client.
     pub max_calls: Option<usize>,
     pub max_sessions: Option<usize>,
 }
 
 impl ClientSettings {
-    /// The name of who brings no token.
+    /// The name of the client for requests without a token.
     pub const ANONYMOUS: &str = "anonymous";
 
     pub fn named(name: impl Into<String>) -> Self {
@@ -34,32 +34,32 @@ impl ClientSettings {
     }
 }
 
-/// The SHA-256 of a token. Tokens are 256 random bits, so a fast digest keeps
-/// them: nobody can go through all of them.
+/// The SHA-256 of a token. A fast digest is sufficient because tokens are 256 random bits and
+/// cannot be guessed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TokenDigest(pub [u8; 32]);
 
-/// Where a client may come in.
+/// The entry points that a client may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Doors {
     All,
     These(Vec<DoorName>),
 }
 
-/// One of the ways in, or several of a kind.
+/// An entry point, or all entry points of a kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DoorName {
     /// An endpoint that joins all upstreams, by its name.
     Endpoint(String),
-    /// The ways in of one server, by its id: `/servers/{id}` and plain JSON-RPC.
+    /// The entry points of one server, by its id: `/servers/{id}` and plain JSON-RPC.
     Server(String),
-    /// Those of every server.
+    /// The entry points of every server.
     AnyServer,
-    /// The pruner's plain JSON-RPC.
+    /// The plain JSON-RPC entry point of the pruner.
     Pruner,
 }
 
-/// How often a client may ask: so many at once, and so many a minute.
+/// A rate limit: requests per minute, and the size of a burst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     pub per_minute: u32,

@@ -1,9 +1,8 @@
-//! Wrong tokens: how many came from where, and what becomes of the next one.
+//! Throttling of wrong tokens: counts them by address and decides the response to the next one.
 //!
-//! Nothing in here decides who comes in; it decides how those are answered who
-//! do not. The table of addresses is bounded: there are two halves, and when
-//! the younger is full it takes the place of the older, whose entries are
-//! forgotten unless they were touched meanwhile.
+//! This module does not decide on access, only on the response to requests with a wrong token. The
+//! table of addresses is bounded. It has two halves: when the younger half is full, it replaces the
+//! older half, whose entries are dropped unless they were used in the meantime.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -17,13 +16,13 @@ use tokio::time::Instant;
 use super::bucket::Bucket;
 use super::settings::Rate;
 
-/// How long a refusal is held back.
+/// The delay of a refusal that is held back.
 pub(super) const HOLD: Duration = Duration::from_secs(1);
 
-/// Wrong tokens of one address that are refused at once.
+/// The number of wrong tokens of one address that are refused immediately.
 pub(super) const BURST: u32 = 10;
 
-/// Of all addresses together.
+/// The limit on wrong tokens of all addresses together.
 const ALL: Rate = Rate {
     per_minute: 3_000,
     burst: 200,
@@ -32,26 +31,26 @@ const ALL: Rate = Rate {
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// An address that sends no wrong token for this long begins anew.
+/// The time without a wrong token after which the count of an address is reset.
 const FORGET: Duration = Duration::from_secs(600);
 
-/// Addresses in each half of the table.
+/// The number of addresses in each half of the table.
 pub(super) const HALF: usize = 5_000;
 
-/// Refusals that are held back at the same time. Each keeps a connection.
+/// The number of refusals that are held back at the same time. Each keeps a connection open.
 pub(super) const MAX_HELD: usize = 64;
 
-/// Wrong tokens are logged no more often than this.
+/// The minimum interval between log messages about wrong tokens.
 const LOG_EVERY: Duration = Duration::from_secs(10);
 
-/// What becomes of a wrong token.
+/// The response to a wrong token.
 #[derive(Debug)]
 pub(super) enum Verdict {
-    /// It is refused.
+    /// Refuse immediately.
     AtOnce,
-    /// It is refused after [`HOLD`]; the place is kept until then.
+    /// Refuse after [`HOLD`]. The permit is held until then.
     Held(OwnedSemaphorePermit),
-    /// It does not matter what it is until `after` has passed.
+    /// Refuse immediately, with the time after which to retry.
     Refused { after: Duration },
 }
 
@@ -74,9 +73,9 @@ struct Book {
 struct Record {
     count: u32,
     last: Instant,
-    /// The pause that follows the next one that is let through.
+    /// The pause after the next wrong token that is answered.
     pause: Duration,
-    /// Before this time none is let through.
+    /// The end of the present pause.
     closed_until: Instant,
 }
 
@@ -92,7 +91,7 @@ impl Default for Strikes {
 }
 
 impl Strikes {
-    /// Counts a wrong token.
+    /// Counts a wrong token and returns the response to it.
     pub(super) fn strike(&self, address: IpAddr) -> Verdict {
         let now = Instant::now();
         let source = source(address);
@@ -101,7 +100,7 @@ impl Strikes {
             (book.strike(source, now), book.may_log(now))
         };
         if let Some(unlogged) = log {
-            tracing::warn!(peer = %source, unlogged, "a wrong token");
+            tracing::warn!(peer = %source, unlogged, "refused a wrong token");
         }
         if let Counted::Closed(after) = counted {
             return Verdict::Refused { after };
@@ -127,9 +126,9 @@ impl Strikes {
 }
 
 enum Counted {
-    /// One of the first.
+    /// One of the first wrong tokens.
     Early,
-    /// Enough time has passed since the one before.
+    /// The pause has passed.
     Late,
     Closed(Duration),
 }
@@ -151,8 +150,8 @@ impl Book {
         counted
     }
 
-    /// How many were not logged since the last that was; `None` if this one is
-    /// not to be logged either.
+    /// Returns the number of wrong tokens since the last log message, or `None` if this one is not
+    /// to be logged.
     fn may_log(&mut self, now: Instant) -> Option<u64> {
         let recent = |at: Instant| now.duration_since(at) < LOG_EVERY;
         if self.logged.is_some_and(recent) {
@@ -190,7 +189,7 @@ impl Record {
     }
 }
 
-/// Whoever has one IPv6 address has all of its network.
+/// Returns the network of an IPv6 address, because a client usually controls the whole /64.
 fn source(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {

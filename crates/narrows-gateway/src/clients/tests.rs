@@ -21,7 +21,7 @@ fn bob() -> ClientSettings {
 }
 
 fn client(name: &str) -> Principal {
-    // Of the first table that there is.
+    // The stamp of the first table.
     Principal::Client(KnownClient {
         name: name.into(),
         stamp: 1,
@@ -46,7 +46,7 @@ fn table(settings: &[ClientSettings]) -> Clients {
 
 #[test]
 fn a_digest_is_sha_256_of_the_token() {
-    // The example of FIPS 180-2, B.1.
+    // The example in FIPS 180-2, B.1.
     let digest = TokenDigest::of("abc").0;
     assert_eq!(digest[..4], [0xba, 0x78, 0x16, 0xbf]);
     assert_eq!(digest[28..], [0xf2, 0x00, 0x15, 0xad]);
@@ -117,7 +117,7 @@ async fn who_brings_no_token_is_anonymous_on_this_machine_only() {
     };
     let far = clients.identify(None, proxied).await;
     assert_eq!(far, Err(Unidentified::Missing));
-    // A wrong token does not make one anonymous.
+    // A request with a wrong token is not treated as anonymous.
     let wrong = clients.identify(Some("wrong"), HERE).await;
     assert_eq!(wrong, Err(Unidentified::Wrong));
 }
@@ -183,7 +183,7 @@ async fn a_rate_is_a_bucket_that_fills_again() {
     tokio::time::advance(Duration::from_millis(1)).await;
     clients.pass(&who).unwrap();
     refused(clients.pass(&who));
-    // However long nobody asks, the bucket holds no more than it does.
+    // A long pause does not fill the bucket beyond its size.
     tokio::time::advance(Duration::from_secs(3600)).await;
     for _ in 0..3 {
         clients.pass(&who).unwrap();
@@ -208,7 +208,7 @@ async fn an_empty_bucket_of_an_old_rate_does_not_hold_up_a_new_one() {
         clients.pass(&who).unwrap();
     }
     clients.replace(&[rate(60, 2)]);
-    // What was used is used, but no more than the new bucket holds.
+    // Used tokens remain used, within the size of the new bucket.
     assert!(clients.pass(&who).is_err());
     tokio::time::advance(Duration::from_secs(1)).await;
     clients.pass(&who).unwrap();
@@ -269,7 +269,7 @@ fn one_of_several_clients_cannot_take_all_sessions() {
     let next = clients.seat(&client("alice"), 5);
     assert!(matches!(next, Err(Error::ClientSessions { max: 3, .. })));
     assert!(clients.seat(&client("bob"), 5).is_ok());
-    // A limit of its own counts instead, and a single client has no share.
+    // The client's own limit replaces its share, and a single client has no share.
     let own = ClientSettings {
         max_sessions: Some(4),
         ..alice()
@@ -294,12 +294,12 @@ fn who_brought_a_token_that_was_taken_back_is_nobody() {
     clients.replace(&[other_token, bob()]);
     assert!(!may(&old_alice) && may(&old_bob));
     assert!(clients.seat(&old_alice, 100).is_err() && clients.pass(&old_alice).is_err());
-    // Nor does the same token bring back what it had before.
+    // Restoring the old token does not restore its old rights.
     clients.replace(&[alice(), bob()]);
     assert!(!may(&old_alice) && may(&old_bob));
 }
 
-/// The answers to so many wrong tokens from one address.
+/// Sends a number of wrong tokens from one address and returns the responses.
 async fn wrong(clients: &Clients, peer: Peer, times: u32) -> Vec<Unidentified> {
     let mut answers = Vec::new();
     for _ in 0..times {
@@ -315,7 +315,7 @@ async fn wrong_tokens_are_answered_at_once_then_later_then_not_at_all() {
     let early = wrong(&clients, there(1), BURST).await;
     assert!(early.iter().all(|answer| *answer == Unidentified::Wrong));
     assert_eq!(start.elapsed(), Duration::ZERO);
-    // One of them is held back, and the door is closed meanwhile.
+    // One refusal is held back, and the address is blocked in the meantime.
     let (held, closed) = tokio::join!(
         clients.identify(Some("wrong"), there(1)),
         clients.identify(Some("wrong"), there(1)),
@@ -324,7 +324,7 @@ async fn wrong_tokens_are_answered_at_once_then_later_then_not_at_all() {
     assert!(start.elapsed() >= HOLD);
     let after = Duration::from_secs(1);
     assert_eq!(closed, Err(Unidentified::Throttled { after }));
-    // The pauses double, up to a minute.
+    // The pauses double, up to one minute.
     let mut pauses = Vec::new();
     for _ in 0..8 {
         let answer = wrong(&clients, there(1), 1).await;
@@ -332,11 +332,11 @@ async fn wrong_tokens_are_answered_at_once_then_later_then_not_at_all() {
         let [Unidentified::Throttled { after }] = wrong(&clients, there(1), 1).await[..] else {
             panic!("the door is open");
         };
-        // The second that the answer was held back is over.
+        // Adds the second for which the response was held back.
         pauses.push((after + HOLD).as_secs());
         tokio::time::advance(after).await;
     }
-    // Timers go by whole milliseconds.
+    // Timers have millisecond resolution.
     assert!(
         pauses
             .iter()
@@ -344,11 +344,11 @@ async fn wrong_tokens_are_answered_at_once_then_later_then_not_at_all() {
             .all(|(a, b)| a.abs_diff(b) <= 1),
         "{pauses:?}"
     );
-    // Others, and who is right, notice nothing.
+    // Other addresses and correct tokens are not affected.
     assert_eq!(wrong(&clients, there(2), 1).await, [Unidentified::Wrong]);
     let right = clients.identify(Some(ALICE), there(1)).await;
     assert_eq!(right, Ok(client("alice")));
-    // It is forgotten in the end.
+    // The address is forgotten after a while.
     tokio::time::advance(Duration::from_secs(700)).await;
     let start = Instant::now();
     let early = wrong(&clients, there(1), BURST).await;
@@ -408,7 +408,7 @@ async fn only_so_many_refusals_are_held_back() {
         for _ in 0..BURST {
             strikes.strike(address);
         }
-        // What all addresses may do together is not what is looked at here.
+        // Avoids the limit for all addresses.
         tokio::time::advance(Duration::from_secs(5)).await;
         held.push(strikes.strike(address));
     }

@@ -1,4 +1,4 @@
-//! What a client has in use, in atomics: its bucket, its calls, its sessions.
+//! The resources that a client uses, in atomics: its bucket, its calls and its sessions.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -18,25 +18,25 @@ pub(super) struct Usage {
     memory: OnceLock<ClientMemory>,
 }
 
-/// Leave for one request of a client, for as long as it is held.
+/// The permit for one request of a client, valid until dropped.
 #[derive(Debug)]
 #[must_use = "the request counts as in flight only while this is held"]
 pub struct ClientPermit(Option<Arc<Usage>>);
 
-/// Leave for one session of a client, for as long as it is held.
+/// The permit for one session of a client, valid until dropped.
 #[derive(Debug)]
 #[must_use = "the session counts only while this is held"]
 pub(crate) struct ClientSeat(Option<Arc<Usage>>);
 
 impl ClientPermit {
-    /// For who has no limits.
+    /// Returns a permit for a client without limits.
     pub(crate) fn free() -> ClientPermit {
         ClientPermit(None)
     }
 }
 
 impl ClientSeat {
-    /// For who has no limits.
+    /// Returns a permit for a client without limits.
     pub(crate) fn free() -> ClientSeat {
         ClientSeat(None)
     }
@@ -59,19 +59,19 @@ impl Drop for ClientSeat {
 }
 
 impl Usage {
-    /// `None` if there are `max` of them.
+    /// Counts a call in flight. Returns `None` if there are already `max`.
     pub(super) fn start_call(self: &Arc<Self>, max: Option<usize>) -> Option<ClientPermit> {
         self.enter(&self.calls_in_flight, max)?;
         Some(ClientPermit(Some(self.clone())))
     }
 
-    /// `None` if there are `max` of them.
+    /// Counts a session. Returns `None` if there are already `max`.
     pub(super) fn start_session(self: &Arc<Self>, max: Option<usize>) -> Option<ClientSeat> {
         self.enter(&self.sessions, max)?;
         Some(ClientSeat(Some(self.clone())))
     }
 
-    /// Counts a request if it comes in time; else says when it would.
+    /// Counts a request if the rate allows it. Otherwise returns the time until it does.
     pub(super) fn take_turn(&self, rate: Rate, now: Duration) -> Result<(), Duration> {
         match self.bucket.take(rate, now) {
             Ok(()) => {

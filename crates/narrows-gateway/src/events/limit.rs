@@ -1,24 +1,24 @@
-//! Limits on how many calls are logged.
+//! Limits on the number of logged calls.
 //!
-//! A busy gateway answers thousands of calls a second. Logging all of them
-//! costs more than the calls and fills disks, so each second has room for a
-//! number of calls; the rest is counted, and the count is logged.
+//! A busy gateway handles thousands of calls a second. Logging all of them costs more than the
+//! calls and fills disks. So the number of logged calls per second is limited. The rest is counted,
+//! and the count is logged.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Calls a second whose events are logged.
+/// The maximum number of calls per second whose events are logged.
 pub(super) const MAX_CALLS: u64 = 200;
 
-/// Error events a second that are logged besides, of calls beyond that limit:
-/// a flood of successful calls must not hide the failures.
+/// The maximum number of error events per second that are logged for calls beyond that limit, so
+/// that a flood of successful calls does not hide failures.
 pub(super) const MAX_ERRORS: u64 = 20;
 
-/// A number of events for each second.
+/// A limit on the number of events per second.
 pub(super) struct Limit {
     max: u64,
-    /// The second that `taken` counts, since the process began to log.
+    /// The second that `taken` refers to, counted from the first use.
     second: AtomicU64,
     taken: AtomicU64,
     left_out: AtomicU64,
@@ -34,9 +34,8 @@ impl Limit {
         }
     }
 
-    /// Returns true if one more fits into this second, and counts it as left
-    /// out otherwise. Threads that meet at the end of a second may let a few
-    /// more pass.
+    /// Returns true if another event is within the limit of this second. Otherwise counts the event
+    /// as left out. Races at the end of a second may admit a few more.
     pub(super) fn admit(&self) -> bool {
         self.admit_at(second())
     }
@@ -50,8 +49,8 @@ impl Limit {
         if seen != now && began().is_ok() {
             self.taken.store(0, Ordering::Relaxed);
         }
-        // Reading first keeps calls beyond the limit from writing to a line
-        // that all threads share more often than once.
+        // Reading first avoids writes to a shared cache line for most of the calls beyond the
+        // limit.
         if self.taken.load(Ordering::Relaxed) < self.max
             && self.taken.fetch_add(1, Ordering::Relaxed) < self.max
         {
@@ -61,7 +60,7 @@ impl Limit {
         false
     }
 
-    /// Returns how many were left out since this was last asked.
+    /// Returns the number of events left out since the last call.
     pub(super) fn take_left_out(&self) -> u64 {
         self.left_out.swap(0, Ordering::Relaxed)
     }

@@ -1,8 +1,8 @@
-//! Events on their way to the log.
+//! The queue of events for the log.
 //!
-//! The call path only notes an event; a task that runs a moment later formats
-//! what was noted and hands it to `tracing`. One task serves many calls, so a
-//! call pays for a push and not for waking another thread.
+//! The call path only records an event. A task formats the recorded events shortly afterwards and
+//! passes them to `tracing`. One task serves many calls, so each call pays for a push but not for
+//! waking another thread.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,10 +13,11 @@ use parking_lot::Mutex;
 use super::limit::{Limit, MAX_CALLS, MAX_ERRORS};
 use super::{Severity, Tag, Value};
 
-/// Events that may wait to be formatted.
+/// The maximum number of events that wait to be formatted.
 const MAX_WAITING: usize = 4_096;
 
-/// The longest time that an event waits to be formatted.
+/// The maximum time that an event waits to be formatted.
+/// An event that has not been formatted yet.
 const DELAY: Duration = Duration::from_millis(20);
 
 /// The interval at which left-out events are reported.
@@ -29,7 +30,7 @@ static WAITING: Mutex<Vec<Noted>> = Mutex::new(Vec::new());
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 static IS_REPORT_DUE: AtomicBool = AtomicBool::new(false);
 
-/// An event that is not formatted yet.
+/// A recorded event that is not formatted yet.
 pub(super) struct Noted {
     at_ms: u64,
     severity: Severity,
@@ -68,7 +69,7 @@ pub(super) fn push(
     }
 }
 
-/// Formats all events that wait.
+/// Formats and logs all waiting events.
 pub(super) fn flush() {
     let noted = std::mem::take(&mut *WAITING.lock());
     for noted in noted {
@@ -76,8 +77,8 @@ pub(super) fn flush() {
     }
 }
 
-/// Reports what a limit left out, within a second. Called for each event that
-/// is left out, so the usual case is one load.
+/// Schedules a report of left-out events, within a second. Called for every event that is left out;
+/// usually costs a single load.
 pub(super) fn report_soon() {
     if !IS_REPORT_DUE.load(Ordering::Relaxed) && !IS_REPORT_DUE.swap(true, Ordering::Relaxed) {
         later(REPORT_INTERVAL, report);
@@ -94,7 +95,7 @@ fn report() {
     tracing::info!(target: "narrows::event", event = "log.left_out", payload = payload.as_str());
 }
 
-/// Runs `work` after a while, or when the runtime ends before that.
+/// Runs `work` after a delay, or when the runtime shuts down before that.
 fn later(delay: Duration, work: fn()) {
     struct Due(fn());
     impl Drop for Due {
@@ -103,7 +104,7 @@ fn later(delay: Duration, work: fn()) {
         }
     }
     let due = Due(work);
-    // Without a runtime there is nobody to do it later.
+    // Without a runtime, `due` is dropped here and runs the work immediately.
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
         runtime.spawn(async move {
             let _due = due;

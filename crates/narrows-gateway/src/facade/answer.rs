@@ -1,5 +1,5 @@
-//! The form of what `inspect`, `exec` and `search_tools` answer: data as the
-//! text that costs a model least, and beside it as the JSON it is.
+//! The format of results of `inspect`, `exec` and `search_tools`: the data as the text with the
+//! lowest cost for a model, and also as plain JSON.
 
 use narrows_shape::toon;
 use narrows_wire::{Kind, Raw};
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use super::settings::{Encoding, FacadeSettings};
 
-/// Longer data is written as it is: nobody reads so much, and looking for a
-/// shorter form would keep the call waiting.
+/// The maximum size of data that is reformatted. Longer data is written unchanged, because
+/// searching for a shorter form would delay the call.
 pub(super) const LONGEST: usize = 1024 * 1024;
 
-/// Data in the form that the settings want, or in a shorter one where that is
-/// over `room` characters.
+/// Returns the data in the configured encoding. Uses a shorter encoding if the text would exceed
+/// `room` characters.
 pub(super) fn text(data: &Raw, settings: &FacadeSettings, room: usize) -> String {
     let json = data.as_str();
     if json.len() > LONGEST {
@@ -22,7 +22,7 @@ pub(super) fn text(data: &Raw, settings: &FacadeSettings, room: usize) -> String
         return compact(json);
     }
     match settings.encoding {
-        // A number or a nesting that TOON would not keep stays what it is.
+        // JSON is used if TOON cannot represent a number or the nesting.
         Encoding::Toon => match toon::encode(json) {
             Ok(text) if !text.is_empty() && chars(&text) <= room => text,
             Ok(text) if !text.is_empty() => {
@@ -41,12 +41,12 @@ pub(super) fn text(data: &Raw, settings: &FacadeSettings, room: usize) -> String
     }
 }
 
-/// `{"result": data}`, with the bytes of the data as they are.
+/// Returns `{"result": data}` with the bytes of the data unchanged.
 pub(super) fn wrapped(data: &Raw) -> Raw {
     Raw::empty_object().with_member("result", data)
 }
 
-/// An array of values.
+/// Returns a JSON array of the values.
 pub(super) fn array(values: &[Raw]) -> Raw {
     let length: usize = values.iter().map(|value| value.len() + 1).sum();
     let mut text = Vec::with_capacity(length + 1);
@@ -61,7 +61,7 @@ pub(super) fn array(values: &[Raw]) -> Raw {
     Raw::parse(text.into()).expect("put together from JSON")
 }
 
-/// A tool's result: these texts, and this besides.
+/// Returns a tool result with these texts and `structuredContent`.
 pub(super) fn result(texts: &[String], structured: &Raw) -> Raw {
     let items: Vec<Value> = texts
         .iter()
@@ -72,12 +72,13 @@ pub(super) fn result(texts: &[String], structured: &Raw) -> Raw {
         .with_member("structuredContent", structured)
 }
 
-/// The length that counts against a budget.
+/// Returns the length that counts toward a budget.
 pub(super) fn chars(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Scalars have neither items nor keys: as JSON they tell a number from a text.
+/// Returns true if the data has enough items or keys for TOON. Scalars stay JSON, which
+/// distinguishes numbers from texts.
 fn is_worth_toon(data: &Raw, least: usize) -> bool {
     match data.kind() {
         Kind::Array => data.elements().take(least).count() >= least,
@@ -86,7 +87,7 @@ fn is_worth_toon(data: &Raw, least: usize) -> bool {
     }
 }
 
-/// JSON without the white space between its tokens.
+/// Removes the white space between JSON tokens.
 fn compact(json: &str) -> String {
     let mut compact = String::with_capacity(json.len());
     let mut kept = 0;

@@ -1,5 +1,5 @@
-//! The results of tools in the form of `exec`: the data as its shortest text,
-//! and as JSON in `structuredContent.result`.
+//! Tool results in the format of `exec`: the data as its shortest text, and as JSON in
+//! `structuredContent.result`.
 
 use bytes::Bytes;
 use narrows_wire::{Kind, Raw};
@@ -9,27 +9,27 @@ use super::settings::FacadeSettings;
 use narrows_results::settings::Structured;
 use narrows_results::shaping::{RECEIPT_META, content_alone, only_text};
 
-/// What a result's `content` is.
+/// The kind of a result's `content`.
 enum Content {
     Nothing,
-    /// One text: the item, and what is in it.
+    /// A single text: the content item and its text.
     Text(Raw, Raw),
-    /// Anything else, which passes as it is.
+    /// Any other content, which is left unchanged.
     Other,
 }
 
-/// The form that a client gets results in.
+/// The format of results for a client.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResultForm {
-    /// The most characters of text.
+    /// The maximum number of characters of text.
     pub(crate) room: usize,
     pub(crate) structured: Structured,
-    /// The client's model reads `structuredContent` where there is one.
+    /// True if the client's model reads `structuredContent` when present.
     pub(crate) reads_structured: bool,
 }
 
-/// A result in the form of `exec`, within the room of the form if it was so
-/// before. Errors, and what has no such form, pass as they are.
+/// Formats a result for `exec`. A result that was within the budget stays within it. Errors and
+/// other results without this format are returned unchanged.
 pub(super) fn dress(result: Raw, settings: &FacadeSettings, form: ResultForm) -> Raw {
     let room = form.room;
     let members = ["content", "structuredContent", "isError", "_meta"];
@@ -44,10 +44,10 @@ pub(super) fn dress(result: Raw, settings: &FacadeSettings, form: ResultForm) ->
     let text = match Content::read(content.as_ref()) {
         Content::Nothing if !is_cut => None,
         Content::Text(item, text) if !is_cut => Some((item, text)),
-        // What was cut has its form already.
+        // Cut results are already formatted.
         _ => {
             return match structured {
-                // Several items need not say what the data does.
+                // If the model reads only texts, several items need no copy of the data.
                 Some(_) if !is_cut && form.leaves_out_structured(0) => content_alone(&result),
                 Some(data) if !is_cut => form.with_structured(&result, &data),
                 _ => result,
@@ -55,8 +55,8 @@ pub(super) fn dress(result: Raw, settings: &FacadeSettings, form: ResultForm) ->
         }
     };
     let (item, text) = text.unzip();
-    // A server that says its text again in an object means the text, and it
-    // reads better without the quotes.
+    // Some servers repeat their text as the only member of an object. The text is what they mean,
+    // and it reads better without quotes.
     if let (Some(structured), Some(text)) = (&structured, &text)
         && only_text(structured).is_some_and(|only| text.as_text().as_deref() == Some(&*only))
     {
@@ -78,7 +78,7 @@ pub(super) fn dress(result: Raw, settings: &FacadeSettings, form: ResultForm) ->
             None => return form.with_structured(&result, text),
         },
     };
-    // Texts beyond all measure are data, and are not written anew.
+    // Very long texts are treated as data but not reformatted.
     if data.len() > LONGEST && item.is_some() {
         return form.with_structured(&result, &data);
     }
@@ -89,8 +89,8 @@ pub(super) fn dress(result: Raw, settings: &FacadeSettings, form: ResultForm) ->
 }
 
 impl ResultForm {
-    /// Returns the result with its data as `structuredContent` too, unless the
-    /// model would read that in place of a shorter text.
+    /// Adds the data as `structuredContent`, unless the model would read it in place of a shorter
+    /// text.
     fn with_structured(self, result: &Raw, data: &Raw) -> Raw {
         match self.leaves_out_structured(data.len()) {
             true => result.without_member("structuredContent"),
@@ -98,7 +98,7 @@ impl ResultForm {
         }
     }
 
-    /// Returns true if data of so many bytes is given as text alone.
+    /// Returns true if data of this size is returned only as text.
     pub(crate) fn leaves_out_structured(self, bytes: usize) -> bool {
         match self.structured {
             Structured::Keep => false,
@@ -132,8 +132,8 @@ impl Content {
     }
 }
 
-/// What a text holds if it is JSON. A text of JSON inside of that is opened
-/// too: servers that serialise twice mean the data.
+/// Returns the JSON in a text. Also decodes a JSON string that contains JSON, because some servers
+/// serialise twice.
 fn data(text: &Raw) -> Option<Raw> {
     let outer = held(text)?;
     match outer.kind() {
@@ -142,10 +142,10 @@ fn data(text: &Raw) -> Option<Raw> {
     }
 }
 
-/// The JSON in a JSON string.
+/// Returns the JSON in a JSON string.
 fn held(string: &Raw) -> Option<Raw> {
     let text = string.as_text()?;
-    // Most texts are no JSON, and most of those show it at once.
+    // Most texts are not JSON, and usually the first character shows it.
     let first = text.trim_start().as_bytes().first()?;
     if !matches!(
         first,

@@ -1,5 +1,5 @@
-//! What is told of a tool: `{server_name, name, description, input_schema}`,
-//! as many of them as an answer has room for.
+//! The entries that describe tools: `{server_name, name, description, input_schema}`, within a
+//! limited number of characters.
 
 use std::cell::LazyCell;
 
@@ -11,28 +11,29 @@ use super::servers::Tool;
 use super::settings::FacadeSettings;
 use super::telling::grouped;
 
-/// A tool, and the name of who has it.
+/// A tool with the name of its server.
 pub(super) type Named<'a> = (&'a str, &'a Tool);
 
-/// Some of a list of entries.
+/// A part of a list of entries.
 pub(super) struct Page {
     pub(super) entries: Vec<Raw>,
-    /// The same as a text.
+    /// The entries as text.
     pub(super) text: String,
 }
 
-/// How much of a schema is told.
+/// The level of detail of a schema.
 #[derive(Clone, Copy)]
 enum Schema {
-    /// As the settings want it.
+    /// As configured.
     Whole,
-    /// TypeScript with descriptions of at most so many characters.
+    /// TypeScript with descriptions up to this number of characters.
     Cut(usize),
-    /// How long it is.
+    /// Only the length.
     Size,
 }
 
-/// From most to least: characters of the description, and the schema.
+/// The levels of detail, in descending order: the length of the description in characters, and the
+/// schema.
 const LESS: [(usize, Schema); 8] = [
     (2_000, Schema::Whole),
     (500, Schema::Whole),
@@ -44,24 +45,24 @@ const LESS: [(usize, Schema); 8] = [
     (0, Schema::Size),
 ];
 
-/// How many characters entries may take.
+/// The maximum number of characters for entries.
 #[derive(Clone, Copy)]
 pub(super) struct Room {
-    /// All of them together.
+    /// The limit if all entries fit.
     pub(super) all: usize,
-    /// Some of them, beside a note that there are more.
+    /// The limit if a note on further entries is added.
     pub(super) some: usize,
 }
 
-/// As many of the first tools as have room, at least one. The first is told
-/// shorter if it has none.
+/// Returns as many of the first tools as fit, at least one. Shortens the first tool if it does not
+/// fit.
 pub(super) fn page(tools: &[Named<'_>], room: Room, settings: &FacadeSettings) -> Page {
     let mut entries = Vec::new();
     let mut bytes = 0_usize;
     for named in tools {
         let entry = whole(*named, settings);
         bytes += entry.len();
-        // No form is so much shorter than this that more could have room.
+        // No encoding is less than a quarter of this size, so no further entries can fit.
         if bytes / 4 > room.all && !entries.is_empty() {
             break;
         }
@@ -75,8 +76,8 @@ pub(super) fn page(tools: &[Named<'_>], room: Room, settings: &FacadeSettings) -
     if let Some(text) = everything.flatten() {
         return Page { entries, text };
     }
-    // From a certain number of entries on another form is open to them, which
-    // may be shorter. On either side of it more never make a shorter text.
+    // Lists of at least `turn` entries may use TOON, which may be shorter. On either side of
+    // `turn`, adding entries never shortens the text.
     let turn = settings.toon_min_size.clamp(1, entries.len() + 1);
     let written = |count: usize| written(count, room.some);
     let fitting = most(turn, entries.len(), written).or_else(|| most(1, turn - 1, written));
@@ -100,7 +101,7 @@ pub(super) fn page(tools: &[Named<'_>], room: Room, settings: &FacadeSettings) -
     }
 }
 
-/// One tool, and the same as a text.
+/// Returns the entry of one tool, also as text.
 pub(super) fn single(named: Named<'_>, room: usize, settings: &FacadeSettings) -> (Raw, String) {
     let entry = whole(named, settings);
     let written = text(&entry, settings, room);
@@ -110,7 +111,7 @@ pub(super) fn single(named: Named<'_>, room: usize, settings: &FacadeSettings) -
     }
 }
 
-/// The TypeScript of what a tool takes, shorter if that is longer than `room`.
+/// Returns the parameters of a tool as TypeScript, shortened if longer than `room`.
 pub(super) fn typescript(tool: &Tool, settings: &FacadeSettings, room: usize) -> String {
     let written = |length: usize| {
         let text = in_typescript(tool, settings, length)?;
@@ -119,15 +120,15 @@ pub(super) fn typescript(tool: &Tool, settings: &FacadeSettings, room: usize) ->
     if let Some(whole) = written(settings.max_description_len) {
         return whole;
     }
-    // One that has no room even so is not written in other lengths.
+    // If the schema does not fit even without descriptions, no other length is tried.
     let Some(least) = written(0) else {
         return size(tool);
     };
     [100, 40].into_iter().find_map(written).unwrap_or(least)
 }
 
-/// The most entries from `least` to `most` that can be written, and how, where
-/// fewer always can if more can.
+/// Returns the largest number of entries from `least` to `most` that can be written, with their
+/// text. Assumes that fewer entries can always be written if more can.
 fn most(
     least: usize,
     most: usize,
@@ -145,7 +146,7 @@ fn most(
     found
 }
 
-/// Everything of it, made once.
+/// Returns the full entry, which is created only once.
 fn whole((server, tool): Named<'_>, settings: &FacadeSettings) -> Raw {
     let make = || {
         let schema = schema(tool, settings, Schema::Whole);
@@ -154,7 +155,7 @@ fn whole((server, tool): Named<'_>, settings: &FacadeSettings) -> Raw {
     tool.entry.get_or_init(make).clone()
 }
 
-/// As much of it as has room, by `written`.
+/// Returns the most detailed entry that fits into `room` when written by `written`.
 fn reduced(
     named: Named<'_>,
     room: usize,
@@ -165,8 +166,8 @@ fn reduced(
     let whole = whole(named, settings);
     let over = chars(&written(&whole)).saturating_sub(room);
     let whole = whole.member("input_schema");
-    // Each of them is written once, and none that has no room even alone. No
-    // text is so much shorter than the JSON that half of it could have room.
+    // Each schema is created at most once, and skipped if it cannot fit even alone. A text is never
+    // less than half as long as the JSON.
     let has_room = |schema: &Raw| chars(schema.as_str()) / 2 <= room;
     let least = LazyCell::new(|| schema(named.1, settings, Schema::Cut(0)));
     let written_schema = |amount: Schema| match amount {
@@ -176,7 +177,7 @@ fn reduced(
         Schema::Cut(0) => Some(least.clone()),
         Schema::Cut(_) => Some(schema(named.1, settings, amount)),
     };
-    // The description alone, by as much as is too much, if enough of it is left.
+    // First shortens only the description, by the excess, if enough of it remains.
     let left = chars(&description).saturating_sub(over + 40);
     let first = (left > LESS[0].0).then_some((left, Schema::Whole));
     let mut last = None;
@@ -226,7 +227,7 @@ fn in_typescript(tool: &Tool, settings: &FacadeSettings, length: usize) -> Optio
     Some(written.to_string())
 }
 
-/// A tool that says nothing of its arguments takes an object.
+/// Returns the input schema of a tool. A missing schema means an object.
 fn json_schema(tool: &Tool) -> Raw {
     let missing = || Raw::from_static(r#"{"type":"object"}"#);
     tool.schema().unwrap_or_else(missing)

@@ -11,22 +11,22 @@ use narrows_results::recover_tool::{self, Find};
 use narrows_results::shaping::{FIND_ARGUMENT, GOAL_ARGUMENT, ResultArguments};
 use narrows_upstream::Item;
 
-/// The name of the tool that calls the tools of servers.
+/// The name of the tool.
 pub const NAME: &str = "exec";
 
 const TOOL: &str = r#"{"name":"exec","description":"","inputSchema":{"type":"object","properties":{"server_name":{"type":"string"},"tool_name":{"type":"string"},"arguments":{"type":"object","description":"The tool's own arguments"}},"required":["server_name","tool_name"],"additionalProperties":false}}"#;
 
-/// The arguments for long results, which are listed where results are cut.
+/// The arguments for long results, listed if results are cut.
 const LONG_RESULTS: &str = r#"{"goal":{"type":"string","description":"What you look for; a long result is cut to the parts that answer it"},"find":{"type":["string","object"],"description":"Get only matching lines: words that must all occur, \"a phrase\" or /regex/; or an object: {\"query\":\"ERROR\",\"context\":3}, {\"tail\":100,\"query\":\"ERROR\",\"count_only\":true}, {\"where\":\"status >= 500\",\"aggregate\":\"count, sum(bytes)\"}, {\"where\":\"kind = 'x'\",\"sort\":\"-price\",\"limit\":1}"},"max_chars":{"type":"integer","minimum":1000,"maximum":200000,"description":"Budget of this result (default 16000)"}}"#;
 
-/// Longer arguments take their time, whatever they are for.
+/// The maximum size of arguments that are processed on the async threads.
 const QUICK: usize = 64 * 1024;
 
-/// The budgets that a caller may name.
+/// The range of budgets that a caller may request.
 const MIN_CHARS: i64 = 1_000;
 const MAX_CHARS: i64 = 200_000;
 
-/// Problems with the arguments of a call that an error names.
+/// The maximum number of argument errors in one message.
 const ERRORS_SAID: usize = 5;
 
 const MAX_CHARS_ARGUMENT: &str = "max_chars";
@@ -40,8 +40,7 @@ const NAMES: [&str; 6] = [
     MAX_CHARS_ARGUMENT,
 ];
 
-/// The tool as it is listed. `recover` is the tool for cut results, where
-/// results are cut.
+/// Returns the tool's list entry. `recover` names the tool for cut results, if results are cut.
 pub(super) fn tool(recover: Option<&str>) -> Raw {
     let tool = Raw::from_static(TOOL);
     let mut description = String::from(
@@ -72,7 +71,7 @@ pub(super) fn tool(recover: Option<&str>) -> Raw {
         )
 }
 
-/// Reads the arguments about the result.
+/// Reads the arguments that concern the result.
 fn looks_for(asked: &Asked<{ NAMES.len() }>) -> Result<ResultArguments, String> {
     let find = asked.value(FIND_ARGUMENT).map(Find::read);
     let find = find.transpose().map_err(|wrong| wrong.message)?;
@@ -95,22 +94,22 @@ fn looks_for(asked: &Asked<{ NAMES.len() }>) -> Result<ResultArguments, String> 
     })
 }
 
-/// How the gateway's own tool is called here: a tool that may be used keeps its
-/// name.
+/// Returns the name of the gateway's recovery tool on this endpoint. A server's tool of the same
+/// name has precedence.
 pub(super) fn recover_name(servers: &Servers) -> Box<str> {
     let mut free = recover_tool::names().filter(|name| !is_taken(servers, name));
     free.next().expect("there are more names than tools").into()
 }
 
-/// Whether a server of the gateway's own name has such a tool.
+/// Returns true if a server named like the gateway has a tool of this name.
 fn is_taken(servers: &Servers, name: &str) -> bool {
     let real = servers.named(OURS);
     real.is_some_and(|(_, server)| server.has(name).is_some())
 }
 
 impl Facade {
-    /// Whether what a call of `exec` is to do is found out in no time: nothing
-    /// of it is long, and the tool's schema is ready.
+    /// Returns true if [`exec`](Self::exec) takes little time: the arguments are short, and the
+    /// tool's schema is compiled.
     pub(crate) fn is_quick(&self, arguments: Option<&Raw>) -> bool {
         let length = arguments.map_or(0, Raw::len);
         if length > QUICK {
@@ -157,9 +156,9 @@ impl Facade {
         }
     }
 
-    /// Whether the gateway's own tool is meant. What was cut can always be got
-    /// back, so that only a tool that may be used stands before it; then other
-    /// names are left.
+    /// Returns true if the call refers to the gateway's recovery tool. Only a usable tool of a
+    /// server can take its name; the recovery tool then has another name, so that cut texts can
+    /// always be recovered.
     fn is_recovery(&self, server: &str, tool: &str) -> bool {
         let Some(name) = self.recover.as_deref().filter(|_| server == OURS) else {
             return false;
@@ -171,7 +170,7 @@ impl Facade {
     fn rejected(&self, tool: &Tool, rejection: Rejection) -> Refusal {
         let Rejection { message, errors } = rejection;
         let said = errors.iter().take(ERRORS_SAID).map(|(path, message)| {
-            // The message names an argument itself, not what is inside of one.
+            // The message contains the name of an argument, but not the path inside it.
             match path.matches('/').count() {
                 0 | 1 => message.clone(),
                 _ => format!("{message} (at {path})"),
@@ -187,7 +186,7 @@ impl Facade {
     }
 }
 
-/// Returns the check of a tool's arguments, which compiles its schema once.
+/// Returns the validator of a tool's arguments, which compiles the schema once.
 fn checker(tool: &Item) -> &Checker {
     tool.derived
         .get_or_init(|| Checker::new(tool.raw.member("inputSchema").as_ref()))

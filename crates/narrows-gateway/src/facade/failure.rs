@@ -1,5 +1,5 @@
-//! Failed calls of `exec` as results: the text is JSON that says what failed,
-//! where, and whether the tool may have run.
+//! Failed calls of `exec` as results. The text is JSON with the error, the server and tool, and
+//! whether the tool may have run.
 
 use narrows_wire::{Kind, Raw};
 
@@ -8,10 +8,10 @@ use crate::target::Target;
 use narrows_upstream::Error as UpstreamError;
 use narrows_wire::tool_result;
 
-/// Returns the result for a call that its server did not answer with one, or
-/// `None` for errors that are not the server's: those stay JSON-RPC errors.
+/// Returns the result for a call that its server did not complete. Returns `None` for errors that
+/// the server did not cause, which remain JSON-RPC errors.
 ///
-/// `was_sent` says whether the server may have received the call.
+/// `was_sent` is true if the server may have received the call.
 pub(crate) fn call_failure(error: &Error, target: &Target, was_sent: bool) -> Option<Raw> {
     let Error::Upstream(error) = error else {
         return None;
@@ -26,7 +26,7 @@ pub(crate) fn call_failure(error: &Error, target: &Target, was_sent: bool) -> Op
         .with_member("server_name", &Raw::string(&target.upstream.settings.id))
         .with_member("tool_name", &target.name);
     match error {
-        // The server knows by itself what it did.
+        // The server itself reported the error, so `may_have_run` is left out.
         UpstreamError::Answered(answered) => {
             let [code, data] = answered.pick(["code", "data"]).unwrap_or_default();
             if let Some(code) = code.filter(|code| code.kind() == Kind::Number) {
@@ -52,11 +52,11 @@ pub(crate) fn call_failure(error: &Error, target: &Target, was_sent: bool) -> Op
     Some(tool_result::error(said.as_str()))
 }
 
-/// The message of an error object, or what stands in its place.
+/// Returns the message of an error object, or a default text.
 fn message_of(error: &Raw) -> String {
     let message = error.member("message");
     match message.as_ref().and_then(Raw::as_text) {
         Some(message) if !message.is_empty() => message.into_owned(),
-        _ => "The server answered with an error that has no message".to_owned(),
+        _ => "The server returned an error without a message".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! `search_tools`: the tools for a task, among those of all servers.
+//! `search_tools`: finds the tools of all servers that fit a task.
 
 use std::borrow::Cow;
 
@@ -13,25 +13,24 @@ use super::{Facade, entry};
 
 pub(super) const NAME: &str = "search_tools";
 
-/// Tools that are told where nobody says how many, and the most.
+/// The default and the maximum number of results.
 const LIMIT: i64 = 5;
 const MAX_LIMIT: i64 = 50;
 
-/// Longer is no question.
+/// The maximum length of a query in characters.
 const MAX_QUERY: usize = 4_000;
 
-/// Parameters of one tool that its place in the index is made of; the index
-/// itself minds no more.
+/// The maximum number of a tool's parameters that are indexed.
 const MAX_PARAMETERS: usize = 64;
 
 const TOOL: &str = r#"{"name":"search_tools","description":"","inputSchema":{"type":"object","properties":{"query":{"type":"string"},"server_name":{"type":"string","description":"Only tools of this server"},"limit":{"type":"integer","minimum":1,"maximum":50,"default":5}},"required":["query"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#;
 
-/// The tool as it is listed.
+/// Returns the tool's list entry.
 pub(super) fn tool(description: &str) -> Raw {
     Raw::from_static(TOOL).with_member("description", &Raw::string(description))
 }
 
-/// Names and descriptions of a tool's parameters.
+/// The names and descriptions of a tool's parameters.
 type Parameters = Vec<(Cow<'static, str>, Cow<'static, str>)>;
 
 impl Facade {
@@ -42,7 +41,7 @@ impl Facade {
         let query = asked.text("query").map_err(wrong)?;
         if query.trim().is_empty() || query.chars().nth(MAX_QUERY).is_some() {
             return Err(wrong(format!(
-                "{NAME} needs 'query' as text of 1 to {MAX_QUERY} characters"
+                "{NAME} needs 'query' as a string of 1 to {MAX_QUERY} characters"
             )));
         }
         let limit = asked.value("limit").map_or(Some(LIMIT), Raw::as_i64);
@@ -113,7 +112,7 @@ impl Facade {
         })
     }
 
-    /// A tool by its place in the index.
+    /// Returns a tool by its position in the index.
     fn tool_at(&self, mut place: usize) -> Option<entry::Named<'_>> {
         for server in self.servers.all() {
             match server.tools.get(place) {
@@ -127,12 +126,12 @@ impl Facade {
 
 fn nothing_found() -> Raw {
     let advice =
-        "No tool fits these words. Try others, or inspect a server to see all of its tools.";
+        "No tool matches these words. Try others, or inspect a server to see all its tools.";
     result(&["[]".to_owned(), advice.to_owned()], &wrapped(&array(&[])))
 }
 
 fn left_out(count: usize) -> String {
-    format!("{count} more were found and have no room here; more exact words would tell which.")
+    format!("{count} more tools match but do not fit here. Use more specific words.")
 }
 
 fn title(tool: &Tool) -> String {
@@ -143,7 +142,7 @@ fn title(tool: &Tool) -> String {
     title.unwrap_or_default().into_owned()
 }
 
-/// Those that a tool takes, and those one level below.
+/// Returns the parameters of a tool, including those nested one level deep.
 fn parameters(tool: &Tool) -> Parameters {
     let mut found = Parameters::new();
     let Some(schema) = tool.schema() else {

@@ -1,4 +1,4 @@
-//! `inspect`: what the tools of a server do and take.
+//! `inspect`: describes the tools of a server and their parameters.
 
 use narrows_wire::{Raw, token};
 use serde_json::json;
@@ -10,16 +10,16 @@ use super::{Facade, entry};
 
 pub(super) const NAME: &str = "inspect";
 
-/// What it says of itself where tools are found by searching.
+/// The description of the tool on endpoints with `search_tools`.
 pub(super) const AFTER_SEARCH: &str =
     "Show the tools of an MCP server with their schemas, or one of them.";
 
-/// Less of a server's instructions tells nothing.
+/// The minimum length of shortened instructions. Shorter ones are left out.
 const LEAST_INSTRUCTIONS: usize = 80;
 
 const TOOL: &str = r#"{"name":"inspect","description":"","inputSchema":{"type":"object","properties":{"server_name":{"type":"string"},"tool_name":{"type":"string","description":"Only this tool"},"cursor":{"type":"string","description":"From a previous answer, for its next page"}},"required":["server_name"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#;
 
-/// The tool as it is listed.
+/// Returns the tool's list entry.
 pub(super) fn tool(description: &str) -> Raw {
     Raw::from_static(TOOL).with_member("description", &Raw::string(description))
 }
@@ -57,7 +57,7 @@ impl Facade {
         result(&[text], &wrapped(&entry))
     }
 
-    /// The tools of a server, those from the cursor on, as far as there is room.
+    /// Returns the tools of a server from the cursor on, as many as fit.
     fn several(
         &self,
         id: &str,
@@ -70,11 +70,12 @@ impl Facade {
             None => 0,
             Some(Ok(start)) if start < total => start,
             Some(_) => {
-                let error = "The cursor is not one of this server's; inspect it without a cursor";
+                let error =
+                    "The cursor does not belong to this server. Call inspect without a cursor";
                 return Err(refusal(&json!({ "error": error })));
             }
         };
-        // The longest that the note on pages can get.
+        // The maximum length of the note about pages.
         let longest = chars(&note(id, total, total, total, Some(token::cursor(total))));
         let some = self.max_chars.saturating_sub(longest);
         let room = match start {
@@ -102,8 +103,8 @@ impl Facade {
         Ok(result(&texts, &structured))
     }
 
-    /// A server's instructions where they were not told whole before, as far
-    /// as the other texts leave room.
+    /// Returns a server's instructions, cut to the remaining room. Returns `None` if the tool list
+    /// already contains them in full.
     fn instructions_of(&self, server: &Server, others: &[String]) -> Option<String> {
         let instructions = server.instructions.as_deref()?.trim();
         if instructions.is_empty() || self.listing.tells(server, instructions) {
@@ -123,7 +124,7 @@ impl Facade {
     }
 }
 
-/// Which tools a page tells, and how to get the next.
+/// Returns the note that names the tools of a page and the call for the next page.
 fn note(id: &str, first: usize, last: usize, total: usize, next: Option<String>) -> String {
     let range = format!("Tools {first}-{last} of {total}.");
     match next {

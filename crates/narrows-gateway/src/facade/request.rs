@@ -1,10 +1,10 @@
-//! What a client asked one of the gateway's own tools, read from its arguments.
+//! The arguments of the gateway's own tools.
 
 use bytes::Bytes;
 use narrows_wire::{Kind, Raw};
 
-/// The arguments of one call, by name. What is given as `null` is not given:
-/// some clients write down every argument there is.
+/// The arguments of one call, by name. `null` counts as missing, because some clients send `null`
+/// for every optional argument.
 pub(super) struct Asked<const N: usize> {
     tool: &'static str,
     names: [&'static str; N],
@@ -12,8 +12,8 @@ pub(super) struct Asked<const N: usize> {
 }
 
 impl<const N: usize> Asked<N> {
-    /// Refuses names that the tool does not know: a misspelt one that is
-    /// silently ignored gives an answer to another question.
+    /// Reads the arguments of a call. Refuses unknown names, because a misspelt argument that is
+    /// ignored would change the meaning of the call.
     pub(super) fn read(
         tool: &'static str,
         names: [&'static str; N],
@@ -36,7 +36,7 @@ impl<const N: usize> Asked<N> {
             let Some(slot) = names.iter().position(|known| *known == name) else {
                 let (name, takes) = (shortened(&name), names.join(", "));
                 let inside = match names.contains(&"arguments") {
-                    true => "; what the tool itself takes goes into 'arguments'",
+                    true => "; put the tool's own arguments into 'arguments'",
                     false => "",
                 };
                 return Err(format!(
@@ -55,20 +55,20 @@ impl<const N: usize> Asked<N> {
         })
     }
 
-    /// The value of one of the names.
+    /// Returns the value of an argument.
     pub(super) fn value(&self, name: &str) -> Option<&Raw> {
         let slot = self.names.iter().position(|known| *known == name)?;
         self.values[slot].as_ref()
     }
 
-    /// A text that must be there.
+    /// Returns a required text.
     pub(super) fn text(&self, name: &str) -> Result<String, String> {
         let text = self.value(name).and_then(Raw::as_text);
         text.map(Into::into)
-            .ok_or_else(|| format!("{} needs '{name}' as text", self.tool))
+            .ok_or_else(|| format!("{} needs '{name}' as a string", self.tool))
     }
 
-    /// A text that may be left out, which models also do by giving an empty one.
+    /// Returns an optional text. An empty text counts as missing, because models send one for that.
     pub(super) fn optional_text(&self, name: &str) -> Result<Option<String>, String> {
         match self.value(name).map(|_| self.text(name)) {
             None => Ok(None),
@@ -76,8 +76,8 @@ impl<const N: usize> Asked<N> {
         }
     }
 
-    /// An object, `{}` where it is left out. Models also give one as a text
-    /// that holds it.
+    /// Returns an object, or `{}` if the argument is missing. Also accepts a string that contains
+    /// an object, because models send that too.
     pub(super) fn object(&self, name: &str) -> Result<Raw, String> {
         let Some(given) = self.value(name) else {
             return Ok(Raw::empty_object());
@@ -93,7 +93,7 @@ impl<const N: usize> Asked<N> {
     }
 }
 
-/// A name that may be anything, as it is told back.
+/// Limits the length of a name from a client, for use in messages.
 pub(super) fn shortened(name: &str) -> String {
     match name.char_indices().nth(200) {
         Some((end, _)) => format!("{}…", &name[..end]),

@@ -1,5 +1,5 @@
-//! The servers of an endpoint, found by the names that clients give: a tool is
-//! there, or the answer says which are, or a preset forbids it.
+//! The servers of an endpoint, by the names that clients use. A lookup returns the tool, or an
+//! error that lists the available ones or names the rule that denies it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,29 +17,29 @@ use narrows_results::recover_tool;
 use narrows_upstream::{Item, ListKind, Upstream};
 use narrows_wire::tool_result;
 
-/// The name under which the gateway's own tools are asked for.
+/// The server name of the gateway's own tools.
 pub(super) const OURS: &str = "narrows";
 
-/// Servers and tools that one error tells.
+/// The maximum number of servers and tools in one error.
 const SERVERS_TOLD: usize = 100;
 const TOOLS_TOLD: usize = 200;
-/// Characters of names that one error tells.
+/// The maximum total length in bytes of the names in one error.
 const NAMES_TOLD: usize = 10_000;
 
-/// Why a question is not answered.
+/// The reason why a request is refused.
 pub(super) enum Refusal {
-    /// This result says what to ask instead.
+    /// A result with advice on a correct request.
     Told(Raw),
-    /// The preset in force does not allow what was asked for.
+    /// The preset in force does not allow the request.
     Denied(Error),
 }
 
-/// All of them, sorted by id.
+/// The servers of an endpoint, sorted by id.
 pub(super) struct Servers {
     all: Vec<Server>,
-    /// Those that cannot be asked now.
+    /// The servers that are not up.
     down: Vec<Arc<Upstream>>,
-    /// The gateway's own tool for what was cut, where anything is.
+    /// The gateway's own tool for cut texts, if texts are cut.
     recover: Option<Tool>,
 }
 
@@ -60,19 +60,19 @@ pub(super) struct Offered {
     pub(super) target: Target,
 }
 
-/// A tool that can be told of.
+/// A tool that can be described.
 pub(super) struct Tool {
     pub(super) item: Item,
-    /// What is told of it.
+    /// The description of the tool, created on first use.
     pub(super) entry: OnceLock<Raw>,
 }
 
-/// What a name of a server means.
+/// The owner of tools under a server name.
 #[derive(Clone, Copy)]
 pub(super) enum Owner<'a> {
-    /// The server at this place.
+    /// The server at this position.
     Server(usize, &'a Server),
-    /// The gateway.
+    /// The gateway itself, with its own tool.
     Gateway(&'a Tool),
 }
 
@@ -91,12 +91,13 @@ impl Servers {
         }
     }
 
-    /// Those with tools that may be used.
+    /// Returns the servers that have usable tools.
     pub(super) fn offering(&self) -> impl Iterator<Item = &Server> {
         self.all.iter().filter(|server| !server.tools.is_empty())
     }
 
-    /// All of them, also those without; what an index counts.
+    /// Returns all servers, including those without tools. Positions in the search index refer to
+    /// this list.
     pub(super) fn all(&self) -> &[Server] {
         &self.all
     }
@@ -105,12 +106,12 @@ impl Servers {
         self.all.iter().map(|server| server.tools.len()).sum()
     }
 
-    /// The gateway's own tool for what was cut.
+    /// Returns the gateway's own tool for cut texts.
     pub(super) fn recover(&self) -> Option<&Tool> {
         self.recover.as_ref()
     }
 
-    /// A server by its id or slug.
+    /// Returns a server by its id or slug.
     pub(super) fn named(&self, name: &str) -> Option<(usize, &Server)> {
         let mut places = self.all.iter().enumerate();
         places.find(|(_, server)| server.id() == name).or_else(|| {
@@ -119,7 +120,8 @@ impl Servers {
         })
     }
 
-    /// A server, or the gateway itself where no server has its name.
+    /// Returns the server of this name. Returns the gateway itself if the name is the gateway's and
+    /// no server has it.
     pub(super) fn owner(&self, name: &str) -> Result<Owner<'_>, Refusal> {
         if let Some((place, server)) = self.named(name) {
             return Ok(Owner::Server(place, server));
@@ -135,7 +137,7 @@ impl Servers {
         }))
     }
 
-    /// An error that tells which servers there are.
+    /// Returns an error that lists the available servers.
     pub(super) fn refusal(&self, error: String) -> Refusal {
         let ids = self.offering().map(Server::id);
         let (told, more) = some(ids, SERVERS_TOLD);
@@ -168,7 +170,7 @@ impl Server {
         self.tools.iter().map(|offered| &offered.tool)
     }
 
-    /// Refuses a server of which nothing may be used, or no tool.
+    /// Refuses the server if the preset denies the server itself or all its tools.
     pub(super) fn allowed(&self) -> Result<&Server, Refusal> {
         let hidden = self.hidden.first().filter(|_| self.tools.is_empty());
         let hidden = hidden.map(|hidden| &hidden.denial);
@@ -178,7 +180,7 @@ impl Server {
         }
     }
 
-    /// A tool by the server's own name for it, or by its published one.
+    /// Returns a usable tool by the server's own name for it or by its published name.
     pub(super) fn has(&self, name: &str) -> Option<&Offered> {
         let own = |offered: &&Offered| offered.tool.name() == name;
         let published = |offered: &&Offered| *offered.published == *name;
@@ -186,7 +188,7 @@ impl Server {
         found.or_else(|| self.tools.iter().find(published))
     }
 
-    /// The same, or why there is none.
+    /// Returns a usable tool, or the reason why there is none.
     pub(super) fn tool(&self, name: &str) -> Result<&Offered, Refusal> {
         if let Some(offered) = self.has(name) {
             return Ok(offered);
@@ -231,19 +233,19 @@ impl Tool {
         }
     }
 
-    /// As its server calls it.
+    /// Returns the server's own name for the tool.
     pub(super) fn name(&self) -> &str {
         &self.item.key
     }
 
-    /// The whole of it; nothing where there is none.
+    /// Returns the full description, which may be empty.
     pub(super) fn description(&self) -> String {
         let description = self.item.raw.member("description");
         let text = description.as_ref().and_then(Raw::as_text);
         text.unwrap_or_default().into_owned()
     }
 
-    /// Returns true if the first line of its description says so.
+    /// Returns true if the first line of the description contains "deprecated".
     pub(super) fn is_deprecated(&self) -> bool {
         let description = self.description();
         let first = description.trim_start().lines().next().unwrap_or_default();
@@ -256,7 +258,7 @@ impl Tool {
     }
 }
 
-/// That a server, or the gateway, has no such tool.
+/// Returns the error for a tool that the server, or the gateway, does not have.
 pub(super) fn unknown_tool(server: &str, name: &str, mut known: Vec<&str>) -> Refusal {
     let nearest = names::nearest(name, known.iter().copied());
     if known.len() > TOOLS_TOLD {
@@ -276,7 +278,7 @@ pub(super) fn unknown_tool(server: &str, name: &str, mut known: Vec<&str>) -> Re
     refusal(&said)
 }
 
-/// A result that says what is wrong.
+/// Returns an error result.
 pub(super) fn refusal(said: &Value) -> Refusal {
     Refusal::Told(tool_result::error(&said.to_string()))
 }
@@ -285,7 +287,7 @@ fn denied(kind: ItemKind, name: &str, denial: &Arc<Denial>) -> Refusal {
     Refusal::Denied(permit::not_allowed(kind, name, denial))
 }
 
-/// The first names, and how many more there are.
+/// Returns the first names, and the number of further ones.
 fn some<'a>(names: impl Iterator<Item = &'a str>, most: usize) -> (Vec<String>, usize) {
     let (mut told, mut more, mut length) = (Vec::new(), 0, 0);
     for name in names {

@@ -2,26 +2,26 @@
 
 use narrows_policy::preset::Pattern;
 
-/// How tools are told of where they are not listed.
+/// The way in which unlisted tools are described and called.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FacadeSettings {
-    /// How much of each tool the description of `inspect` tells, on lazy endpoints.
+    /// The level of detail at which the description of `inspect` lists tools on lazy endpoints.
     pub listing: Telling,
-    /// The longest that this description may get before it tells less.
+    /// The maximum length of that description in characters. Longer ones are shortened.
     pub listing_max_chars: usize,
-    /// True if it names the parameters of each tool.
+    /// True if the description contains the parameters of each tool.
     pub signatures: bool,
-    /// Tools that are listed all the same.
+    /// Tools that are listed in addition to the gateway's own.
     pub pin: Vec<Pattern>,
-    /// The form of what `inspect`, `exec` and `search_tools` answer.
+    /// The encoding of results of `inspect`, `exec` and `search_tools`.
     pub encoding: Encoding,
-    /// Schemas as TypeScript, not as JSON Schema.
+    /// True to describe schemas as TypeScript instead of JSON Schema.
     pub typescript: bool,
-    /// Descriptions inside of schemas are cut here.
+    /// The maximum length of descriptions inside schemas.
     pub max_description_len: usize,
-    /// True if TypeScript tells constraints and defaults.
+    /// True if TypeScript includes constraints and defaults.
     pub constraints: bool,
-    /// The fewest items or keys of data that are worth TOON.
+    /// The minimum number of items or keys for which data is encoded as TOON.
     pub toon_min_size: usize,
 }
 
@@ -41,20 +41,20 @@ impl Default for FacadeSettings {
     }
 }
 
-/// How much is told of every tool, from most to least.
+/// The level of detail of tool descriptions, in descending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Telling {
-    /// Its whole description.
+    /// The full description.
     Full,
-    /// The beginning of it.
+    /// The beginning of the description.
     Capped,
-    /// Its name.
+    /// Only the names.
     Names,
-    /// Nothing; only servers are told.
+    /// Only the servers, without their tools.
     Servers,
 }
 
-/// The form of data in a text.
+/// The encoding of data as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     /// TOON or compact JSON, whichever is shorter.

@@ -1,5 +1,5 @@
-//! The description of `inspect` on lazy endpoints: which tools there are, told
-//! in as many words as there is room for.
+//! The description of `inspect` on lazy endpoints: lists the available tools in as much detail as
+//! fits.
 
 use narrows_wire::{Kind, Raw};
 
@@ -9,42 +9,41 @@ use super::settings::{FacadeSettings, Telling};
 
 const HEAD: &str = "Inspect available MCP tools and their schemas.\n\nAvailable tools:";
 
-/// The most of a server's instructions, and of a tool's description.
+/// The maximum lengths of a server's instructions and of a tool's description.
 const INSTRUCTIONS: usize = 300;
 const DESCRIPTION: usize = 80;
 
-/// The least of both before names go bare. A shorter beginning of a description
-/// says no more than the name does.
+/// The minimum lengths of both. A description cut further says no more than the name, so names
+/// alone are listed instead.
 const FEW_INSTRUCTIONS: usize = 100;
 const FEW_WORDS: usize = 20;
 
-/// Parameters of a tool that its signature names, their longest name, and the
-/// longest default that is shown.
+/// The limits of a signature: the number of parameters, the length of a parameter's name, and the
+/// length of a default.
 const MOST_PARAMETERS: usize = 6;
 const LONGEST_PARAMETER: usize = 40;
 const SHORT_DEFAULT: usize = 8;
 
-/// How much of servers and tools a description has.
+/// The amount of detail about servers and tools in a description.
 #[derive(Clone, Copy)]
 struct Detail {
     level: Telling,
-    /// Parameters are named.
+    /// True to include the parameters.
     signatures: bool,
-    /// The most characters of a server's instructions.
+    /// The maximum length of a server's instructions.
     instructions: usize,
-    /// The most characters of a tool's description.
+    /// The maximum length of a tool's description.
     description: usize,
 }
 
-/// What a description says of the servers.
+/// The servers as described in a tool's description.
 pub(super) struct Listing {
     pub(super) text: String,
-    /// Instructions of so many characters are told whole, those of servers that
-    /// have tools.
+    /// Instructions of servers with tools are included in full up to this length.
     pub(super) instructions: usize,
 }
 
-/// The description, never longer than the settings allow.
+/// Returns the description, which never exceeds the configured length.
 pub(super) fn listing(servers: &Servers, settings: &FacadeSettings) -> Listing {
     let limit = settings.listing_max_chars;
     let count = servers.count_tools();
@@ -70,17 +69,17 @@ pub(super) fn listing(servers: &Servers, settings: &FacadeSettings) -> Listing {
     Listing::without_instructions(some_servers(servers, limit))
 }
 
-/// One way to tell of the servers, with descriptions of `least` characters up to
-/// those of the detail.
+/// A level of detail to try, with descriptions from `least` characters to the maximum of the
+/// detail.
 struct Step {
     detail: Detail,
     least: usize,
-    /// It tells less than the settings want.
+    /// True if the level is below the configured one.
     shortened: bool,
 }
 
-/// What is tried, from most to least. All descriptions get shorter alike before
-/// instructions do, and both before names go bare.
+/// Returns the levels to try, in descending order. All descriptions are shortened equally, then the
+/// instructions, and only then are descriptions left out.
 fn steps(settings: &FacadeSettings, limit: usize) -> impl Iterator<Item = Step> {
     use Telling::{Capped, Full, Names, Servers};
     let (wanted, signatures) = (settings.listing, settings.signatures);
@@ -114,8 +113,8 @@ fn steps(settings: &FacadeSettings, limit: usize) -> impl Iterator<Item = Step> 
     )
 }
 
-/// The text for the largest number from `least` to `most` that has one. A
-/// smaller number never needs more room.
+/// Returns the text for the largest number from `least` to `most` that has one. Assumes that
+/// smaller numbers never need more room.
 fn longest(least: usize, most: usize, text: impl Fn(usize) -> Option<String>) -> Option<String> {
     let mut found = text(least)?;
     let (mut fits, mut exceeds) = (least, most + 1);
@@ -137,20 +136,20 @@ impl Listing {
         }
     }
 
-    /// Whether it tells all of these instructions of a server.
+    /// Returns true if the description contains these instructions in full.
     pub(super) fn tells(&self, server: &Server, instructions: &str) -> bool {
         let length = || chars(&folded(instructions, usize::MAX));
         !server.tools.is_empty() && self.instructions > 0 && length() <= self.instructions
     }
 }
 
-/// White space and control characters folded to single spaces; of a text that
-/// is longer than `most` characters, at most three less are kept, up to the end
-/// of a word unless that one is very long, and `...` stands at its end.
+/// Folds white space and control characters to single spaces. A text of more than `most` characters
+/// is cut to at most `most` - 3 characters, at the end of a word unless that word is very long,
+/// followed by `...`.
 pub(super) fn folded(text: &str, most: usize) -> String {
     let mut folded = String::new();
     let mut length = 0;
-    // Texts are as long as servers like; no more is looked at than decides.
+    // Texts may be very long, so only the necessary part is read.
     let breaks = |letter: char| letter.is_whitespace() || letter.is_control();
     let words = text.split(breaks).filter(|word| !word.is_empty());
     'words: for word in words {
@@ -180,7 +179,7 @@ pub(super) fn folded(text: &str, most: usize) -> String {
     folded
 }
 
-/// A number as people read it: `1,204`.
+/// Returns a number with thousands separators: `1,204`.
 pub(super) fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
@@ -193,14 +192,14 @@ pub(super) fn grouped(number: usize) -> String {
     grouped
 }
 
-/// Lines within a limit.
+/// Lines within a maximum total length.
 pub(super) struct Lines {
     text: String,
     room: usize,
 }
 
 impl Lines {
-    /// `None` if there is no room even for the head.
+    /// Starts a text with `head`. Returns `None` if the head alone is too long.
     pub(super) fn new(head: &str, limit: usize) -> Option<Lines> {
         Some(Lines {
             text: head.to_owned(),
@@ -208,7 +207,7 @@ impl Lines {
         })
     }
 
-    /// Adds a line, unless it has no room.
+    /// Adds a line. Returns `None` if it does not fit.
     pub(super) fn add(&mut self, line: &str) -> Option<()> {
         self.room = self.room.checked_sub(chars(line) + 1)?;
         self.text.push('\n');
@@ -221,7 +220,7 @@ impl Lines {
     }
 }
 
-/// All servers in one detail; `None` if that is too long.
+/// Returns the description of all servers at one level of detail, or `None` if it is too long.
 fn told(servers: &Servers, detail: Detail, note: Option<&str>, limit: usize) -> Option<String> {
     let Detail {
         level,
@@ -254,7 +253,7 @@ fn told(servers: &Servers, detail: Detail, note: Option<&str>, limit: usize) -> 
     Some(lines.finish())
 }
 
-/// The tools of a server, deprecated ones last.
+/// Returns the tools of a server, deprecated ones last.
 fn current_first(server: &Server) -> impl Iterator<Item = &Tool> {
     let current = server.tools().filter(|tool| !tool.is_deprecated());
     current.chain(server.tools().filter(|tool| tool.is_deprecated()))
@@ -285,7 +284,7 @@ fn tool_line(tool: &Tool, detail: Detail) -> String {
     let description = tool.description();
     let text = match detail.level {
         Telling::Full => folded(&description, detail.description),
-        // Many begin with an empty line.
+        // Many descriptions begin with an empty line.
         _ => folded(
             description.trim_start().lines().next().unwrap_or_default(),
             detail.description,
@@ -297,8 +296,8 @@ fn tool_line(tool: &Tool, detail: Detail) -> String {
     }
 }
 
-/// A tool with its parameters: `read_file(path, head?, tail?)`. Required ones
-/// come first, and a short default follows its parameter.
+/// Returns a tool with its parameters: `read_file(path, head?, tail?)`. Required parameters come
+/// first, and short defaults are shown.
 fn signature(tool: &Tool) -> String {
     let mut text = folded(tool.name(), usize::MAX);
     let Some(schema) = tool.schema() else {
@@ -346,7 +345,7 @@ fn names_line(server: &Server, limit: usize) -> Option<String> {
     for (at, tool) in server.tools().enumerate() {
         line.push_str(if at > 0 { ", " } else { " " });
         line.push_str(&folded(tool.name(), usize::MAX));
-        // Four bytes are one character at least.
+        // A character has at most four bytes.
         if line.len() / 4 > limit {
             return None;
         }
@@ -364,7 +363,7 @@ fn note(level: Telling, count: usize) -> String {
     format!("(Shortened to {to}: {count} tool{s}. inspect a server to see its tools.)")
 }
 
-/// As many servers as have room, and how many more there are.
+/// Returns as many servers as fit, and the number of further ones.
 fn some_servers(servers: &Servers, limit: usize) -> String {
     let count = servers.offering().count();
     let rest = |told: usize| format!("  ... and {} more servers", grouped(count - told));

@@ -1,4 +1,4 @@
-//! Catalogues written by hand, and questions to the facade over them.
+//! Tests of the facade with hand-written catalogues.
 
 mod dressing;
 mod executing;
@@ -21,7 +21,7 @@ fn raw(text: &str) -> Raw {
     Raw::parse(text.to_owned().into()).expect("a test's JSON")
 }
 
-/// The form of results within so many characters, for a client that is not known.
+/// Returns a result format with this budget, for an unknown client.
 fn form(room: usize) -> ResultForm {
     ResultForm {
         room,
@@ -30,7 +30,7 @@ fn form(room: usize) -> ResultForm {
     }
 }
 
-/// A server with these tools, each as its server lists it.
+/// Returns a server with these tools, each as its server lists it.
 fn shelf(id: &str, instructions: &str, tools: &[&str]) -> Shelf {
     let item = |text: &&str| Item::read(ListKind::Tools, raw(text)).expect("a test's tool");
     let upstream = upstream(id, &id.replace(['.', '/', ' ', '\n'], "_"));
@@ -78,8 +78,8 @@ fn denial(why: Why) -> Arc<Denial> {
     })
 }
 
-/// Two servers out of order, one of which is allowed in part, and two of which
-/// nothing may be used: `secret` by preset, `empty` since it has no tools.
+/// Returns servers in unsorted order. Two have usable tools, one of them only some. Two have none:
+/// `secret` is denied by the preset, and `empty` has no tools.
 fn shelves() -> Vec<Shelf> {
     let mut files = shelf(
         "io.files/x",
@@ -127,7 +127,7 @@ fn facade(
     Facade::new(way, settings, shelves, down, &within(max_chars), true)
 }
 
-/// The texts of a result, with what else it says.
+/// Returns the texts of a result with its other members.
 fn said(answer: &Result<Raw, Error>) -> String {
     let result = match answer {
         Ok(result) => result,

@@ -1,5 +1,5 @@
-//! The description of `search_tools`: what it does, and a few words on each
-//! server, so that a model knows what can be found at all.
+//! The description of `search_tools`: its purpose, and a few words about each server, so that a
+//! model knows which kinds of tools can be found.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -11,24 +11,25 @@ use super::servers::{Server, Servers, Tool};
 use super::settings::FacadeSettings;
 use super::telling::{Lines, Listing, folded, grouped};
 
-const HEAD: &str = "Find tools of MCP servers by what they do. The best come with their schemas, \
-    ready to be called with exec. Say in a few words what is to be done; several phrasings, one \
-    per line, find more.\n\nServers (number of tools):";
+const HEAD: &str = "Find tools of MCP servers by what they do. The best matches come with \
+    their schemas, ready to call with exec. Describe the task in a few words; different \
+    phrasings, one per line, find more.\n\nServers (number of tools):";
 
-/// The most words on a server, in characters, from most to least: about 25
-/// tokens, then less.
+/// The maximum length of the words about a server in characters, in descending order. The first is
+/// about 25 tokens.
 const LENGTHS: [usize; 4] = [70, 40, 20, 0];
 
-/// A sentence of a server's own that is longer says more than what it is for.
+/// The maximum length of a server's introduction. Longer sentences say more than the purpose of the
+/// server.
 const SENTENCE: usize = 60;
 
-/// Fewer words than this do not tell what a server is for.
+/// The minimum number of topics that show the purpose of a server.
 const ENOUGH_TOPICS: usize = 3;
 
-/// Names from which topics are taken; more would tell the same.
+/// The maximum number of tool names from which topics are taken.
 const TOOLS_READ: usize = 500;
 
-/// What tools do: nothing that tells one server from another.
+/// Verbs in tool names, which do not distinguish servers.
 static VERBS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     "add analyze append apply archive ask assign build bulk call cancel change check clear \
      close compare complete convert copy count create delete describe disable download edit \
@@ -41,7 +42,7 @@ static VERBS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
         .collect()
 });
 
-/// What any server could say of itself.
+/// Words that could describe any server.
 static STOP: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     "a access all allowed allows an and any api are as at based batch by can context current \
      data enables for from has have id in info installed into it its latest mcp model multi \
@@ -52,8 +53,7 @@ static STOP: LazyLock<HashSet<&str>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The description, never longer than half of what `inspect` may have where it
-/// tells all tools.
+/// Returns the description, with at most half the length allowed for `inspect` on lazy endpoints.
 pub(super) fn listing(servers: &Servers, settings: &FacadeSettings) -> Listing {
     Listing::without_instructions(description(servers, settings))
 }
@@ -81,14 +81,14 @@ fn description(servers: &Servers, settings: &FacadeSettings) -> String {
     format!("{}\n{}", lines.finish(), rest(count))
 }
 
-/// All servers, with at most so many characters on each.
+/// Returns the description of all servers with a limited number of characters for each.
 fn told(said: &[(String, Vec<String>)], length: usize, limit: usize) -> Option<String> {
     let mut lines = Lines::new(HEAD, limit)?;
     for (line, topics) in said {
         let mut line = line.clone();
         let mut room = length;
         for (at, topic) in topics.iter().enumerate() {
-            // The first may be a sentence, of which the beginning is better than nothing.
+            // The first topic may be a sentence, and its beginning is better than nothing.
             let (between, topic) = match at {
                 0 => (": ", folded(topic, room.saturating_sub(2))),
                 _ => (", ", topic.clone()),
@@ -105,7 +105,7 @@ fn told(said: &[(String, Vec<String>)], length: usize, limit: usize) -> Option<S
     Some(lines.finish())
 }
 
-/// A server's line without its topics, and these, the best first.
+/// Returns a server's line without its topics, and the topics in order of relevance.
 fn said(server: &Server) -> (String, Vec<String>) {
     let id = folded(server.id(), usize::MAX);
     let line = format!("  {id} ({})", grouped(server.tools.len()));
@@ -123,7 +123,7 @@ fn said(server: &Server) -> (String, Vec<String>) {
     if topics.len() >= ENOUGH_TOPICS {
         return (line, topics);
     }
-    // Names of few tools tell little; what is said of them tells more.
+    // A few tool names show little of the purpose; the instructions and descriptions show more.
     let instructions = server.instructions.clone().and_then(introduction);
     let first = || {
         server
@@ -136,7 +136,7 @@ fn said(server: &Server) -> (String, Vec<String>) {
     (line, said.map_or(topics, |said| vec![said]))
 }
 
-/// What a server says it is for, if that is short and says something.
+/// Returns the first sentence of a server's introduction, if it is short and informative.
 fn introduction(server: &Server, text: &str) -> Option<String> {
     let own = own_words(server);
     let sentence = first_sentence(text);
@@ -154,8 +154,8 @@ fn first_sentence(text: &str) -> String {
     text[..end].trim_end_matches('.').to_owned()
 }
 
-/// What the names of its tools are about, the most frequent first. Two words
-/// that come together mostly are one topic.
+/// Returns the topics of a server's tool names, the most frequent first. Two words that usually
+/// occur together form one topic.
 fn topics(server: &Server) -> Vec<String> {
     let own = own_words(server);
     let skipped = |word: &String| {
@@ -176,7 +176,7 @@ fn topics(server: &Server) -> Vec<String> {
     for name in server.tools().take(TOOLS_READ).map(Tool::name) {
         let mut seen = HashSet::new();
         let mut before: Option<String> = None;
-        // Pieces of a name that is longer than any are no words.
+        // Limited, because parts of an extremely long name are not words.
         for word in words(name).take(12) {
             let word = singular(word);
             if skipped(&word) {
@@ -212,13 +212,13 @@ fn topics(server: &Server) -> Vec<String> {
 }
 
 struct Topic {
-    /// When it was first seen.
+    /// The position at which the topic was first seen.
     first: usize,
-    /// In how many names it is.
+    /// The number of tool names that contain the topic.
     count: usize,
 }
 
-/// The words of a server's names.
+/// Returns the words in a server's id and name.
 fn own_words(server: &Server) -> HashSet<String> {
     let name = server.server_info.member("name");
     let name = name.as_ref().and_then(Raw::as_text).unwrap_or_default();
@@ -226,7 +226,7 @@ fn own_words(server: &Server) -> HashSet<String> {
     all.collect()
 }
 
-/// The words of a text or of an identifier in any style, in lower case.
+/// Returns the words of a text, or of an identifier in any naming style, in lower case.
 fn words(text: &str) -> impl Iterator<Item = String> {
     let mut words = Vec::new();
     let mut word = String::new();
@@ -249,7 +249,7 @@ fn words(text: &str) -> impl Iterator<Item = String> {
     words.into_iter().filter(|word| !word.is_empty())
 }
 
-/// Good enough to count `issues` and `issue` as one.
+/// Returns the singular of a word, well enough to count `issues` and `issue` as one.
 fn singular(word: String) -> String {
     let cut = |end: &str, to: &str| word.strip_suffix(end).map(|stem| format!("{stem}{to}"));
     let kept = [

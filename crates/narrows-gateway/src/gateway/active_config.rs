@@ -1,5 +1,5 @@
-//! The configuration in force: servers, endpoints, presets. A snapshot, which is
-//! never changed but replaced by the next one.
+//! The configuration in force: servers, endpoints and presets. An immutable snapshot that is
+//! replaced by the next one.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,17 +24,17 @@ use narrows_upstream::{Upstream, UpstreamContext, UpstreamObserver};
 
 pub(crate) struct ActiveConfig {
     pub(crate) settings: Settings,
-    /// In the order of the settings.
+    /// All servers, in the order of the settings.
     pub(crate) upstreams: Vec<Arc<Upstream>>,
-    /// Those that join all upstreams.
+    /// The endpoints that join all upstreams.
     pub(crate) endpoints: Vec<Arc<Endpoint>>,
-    /// Those of a single upstream, in the order of the upstreams.
+    /// The endpoints of single upstreams, in the order of the upstreams.
     pub(crate) singles: Vec<Arc<Endpoint>>,
     pub(crate) presets: Presets,
     pub(crate) plain_routes: PlainRoutes,
 }
 
-/// What configurations are made with, and what lasts longer than each of them.
+/// The inputs of configurations that outlive each of them.
 pub(crate) struct ConfigContext {
     pub(crate) surroundings: Arc<UpstreamContext>,
     pub(crate) meter: Arc<Meter>,
@@ -44,14 +44,14 @@ pub(crate) struct ConfigContext {
 }
 
 impl ConfigContext {
-    /// The observer of a server, by its id.
+    /// Returns the observer of a server, by the server's id.
     pub(crate) fn observer(&self, id: &str) -> Arc<dyn UpstreamObserver> {
         Arc::new(ServerObserver::new(id, &self.meter, &self.feed))
     }
 }
 
 impl ConfigContext {
-    /// Makes a server that only plain JSON-RPC reaches.
+    /// Creates a server that is reachable only by plain JSON-RPC.
     fn plain_only(&self, own: &RpcServer) -> PlainOnly {
         let around = self.surroundings.clone();
         let index = around.numbers.of(&own.id);
@@ -66,7 +66,7 @@ impl ConfigContext {
     }
 }
 
-/// A server whose connection is made anew, begins or ends.
+/// A server that is started, replaced or stopped.
 pub(super) struct Turnover {
     pub(super) old: Option<Arc<Upstream>>,
     pub(super) new: Option<Arc<Upstream>>,
@@ -86,7 +86,7 @@ impl ActiveConfig {
         ActiveConfig::of(settings, upstreams, context, None)
     }
 
-    /// The config after this one, and the servers that have to begin or end
+    /// Returns the next configuration, and the servers that have to be started, replaced or stopped
     /// for it.
     pub(super) fn next(
         &self,
@@ -130,8 +130,8 @@ impl ActiveConfig {
         (next, turnovers)
     }
 
-    /// The config in which one server has begun anew; `None` if it is not
-    /// there or switched off.
+    /// Returns the configuration with one server restarted, or `None` if the server does not exist
+    /// or is disabled.
     pub(super) fn with_restarted(
         &self,
         id: &str,
@@ -142,7 +142,7 @@ impl ActiveConfig {
         if !old.settings.enabled {
             return None;
         }
-        // Not the instance's own, which may have been adjusted since.
+        // Taken from the configuration, because the instance's own settings may be out of date.
         let mut all = self.settings.upstreams.iter();
         let settings = all.find(|own| own.upstream.id == id)?;
         let new = Arc::new(old.successor(settings.upstream.clone(), &old.slug));
@@ -195,7 +195,7 @@ impl ActiveConfig {
             upstreams,
             settings,
         };
-        // Operators look at what clients would see, whether there are any or not.
+        // Built even without clients, because operators see these views too.
         for endpoint in config.doors() {
             config.preset_view(endpoint, &ClientPresets::default());
         }
@@ -216,7 +216,7 @@ impl ActiveConfig {
         }
     }
 
-    /// Returns true if an endpoint is one of these.
+    /// Returns true if the endpoint belongs to this configuration.
     pub(super) fn has(&self, endpoint: &Arc<Endpoint>) -> bool {
         let mut all = self.doors();
         all.any(|other| Arc::ptr_eq(other, endpoint))
@@ -226,26 +226,26 @@ impl ActiveConfig {
         self.endpoints.iter().chain(&self.singles)
     }
 
-    /// A server by its id.
+    /// Returns a server by its id.
     pub(crate) fn upstream(&self, id: &str) -> Option<&Arc<Upstream>> {
         let mut all = self.upstreams.iter();
         all.find(|upstream| upstream.settings.id == id)
     }
 
-    /// The servers behind an endpoint: all of them, or its only one.
+    /// Returns the servers of an endpoint: all servers, or its only one.
     pub(super) fn behind(&self, endpoint: &Endpoint) -> impl Iterator<Item = &Arc<Upstream>> {
         let (single, name) = (endpoint.single, endpoint.name.clone());
         let all = self.upstreams.iter();
         all.filter(move |upstream| !single || *upstream.settings.id == *name)
     }
 
-    /// Returns true if a server of this id is known to any way in.
+    /// Returns true if the configuration has a server of this id, for MCP or plain JSON-RPC.
     pub(super) fn serves(&self, id: &str) -> bool {
         let mut plain = self.settings.rpc_servers.iter();
         self.upstream(id).is_some() || plain.any(|own| own.id == id)
     }
 
-    /// A server by the number that its id has.
+    /// Returns a server by the number of its id.
     pub(crate) fn numbered(&self, index: usize) -> Option<&Arc<Upstream>> {
         let mut all = self.upstreams.iter();
         all.find(|upstream| upstream.index == index)
@@ -259,7 +259,7 @@ impl ActiveConfig {
         self.upstreams.iter().map(part).collect()
     }
 
-    /// Returns what clients under these presets see of an endpoint.
+    /// Returns the view of an endpoint for clients under these presets.
     pub(super) fn preset_view(
         &self,
         endpoint: &Endpoint,
@@ -270,8 +270,8 @@ impl ActiveConfig {
         })
     }
 
-    /// Returns the plan for the views of an endpoint under these presets. An
-    /// endpoint that is gone shows nothing.
+    /// Returns the plan for the views of an endpoint under these presets. The views of a removed
+    /// endpoint are empty.
     pub(super) fn plan(&self, endpoint: &Endpoint, bound: &ClientPresets) -> Plan {
         let servers = || {
             let numbers = self.upstreams.iter().map(|upstream| upstream.index);
@@ -311,7 +311,7 @@ impl ActiveConfig {
         }
     }
 
-    /// The presets that bind one client in particular.
+    /// Returns the presets that bind a client.
     pub(super) fn bound(&self, principal: &Principal, instead: Option<String>) -> ClientPresets {
         ClientPresets {
             instead,
@@ -319,7 +319,7 @@ impl ActiveConfig {
         }
     }
 
-    /// The preset of a client's own.
+    /// Returns the client's own preset.
     pub(super) fn preset_of(&self, principal: &Principal) -> Option<Arc<Preset>> {
         let id = self.client(principal)?.preset.as_deref()?;
         Some(self.presets.get(id))
@@ -342,10 +342,10 @@ impl ActiveConfig {
     }
 }
 
-/// What stands for the settings of an endpoint that is not there any more.
+/// Returns settings for an endpoint that was removed.
 fn gone(name: &str) -> EndpointSettings {
     let mut settings = EndpointSettings::named(name);
-    // One that is not among the presets allows nothing.
+    // An unknown preset allows nothing.
     settings.preset = Some(String::new());
     settings
 }
@@ -358,7 +358,7 @@ fn slugs(settings: &Settings) -> Vec<String> {
     names::slugs(&ids.collect::<Vec<_>>())
 }
 
-/// What differs between two settings, by names.
+/// Returns the names of everything that differs between two settings.
 pub(super) fn difference(old: &Settings, new: &Settings) -> Applied {
     let mut applied = Applied::default();
     let by_id = |all: &[ServerSettings]| -> HashMap<String, ServerSettings> {
@@ -415,7 +415,7 @@ pub(super) fn difference(old: &Settings, new: &Settings) -> Applied {
     applied
 }
 
-/// The names of what is new, gone or different.
+/// Returns the names of all items that were added, removed or changed.
 fn changed<'a, T: PartialEq>(
     old: &'a [T],
     new: &'a [T],

@@ -1,4 +1,4 @@
-//! Who comes in, as the edges ask for it.
+//! Authentication and access checks for the edges.
 
 use narrows_policy::Principal;
 
@@ -9,9 +9,8 @@ use crate::error::Error;
 use crate::settings::ClientSettings;
 
 impl Gateway {
-    /// Who brings this token, or none. Where there are no clients it is
-    /// [`Principal::Anonymous`], whatever is brought. A wrong token may be
-    /// held back for a moment before it is refused.
+    /// Identifies a client by its token. Without configured clients, returns
+    /// [`Principal::Anonymous`] for any token. The refusal of a wrong token may be delayed.
     pub async fn identify(
         &self,
         token: Option<&str>,
@@ -20,14 +19,14 @@ impl Gateway {
         self.0.services.clients.identify(token, peer).await
     }
 
-    /// Whether a door is among the rights of a principal. That says nothing of
-    /// whether there is such a door. [`Principal::Anonymous`] has every right
-    /// as long as there are no clients, and then none.
+    /// Returns true if the principal may use the endpoint. Does not check that the endpoint exists.
+    /// [`Principal::Anonymous`] has all rights while no clients are configured, and otherwise none.
     pub fn may_enter(&self, principal: &Principal, door: Door<'_>) -> bool {
         self.0.may_enter(principal, door)
     }
 
-    /// The same for plain JSON-RPC to a server, by any name that this route takes.
+    /// Returns true if the principal may use plain JSON-RPC to a server, by any name that this
+    /// route accepts.
     pub fn may_forward(&self, principal: &Principal, server: &str) -> bool {
         self.0.services.clients.may(principal, |doors| {
             let id = self.0.config().plain_routes.id_of(server);
@@ -35,7 +34,7 @@ impl Gateway {
         })
     }
 
-    /// The same for the pruner's plain JSON-RPC.
+    /// Returns true if the principal may use the plain JSON-RPC of the pruner.
     pub fn may_prune(&self, principal: &Principal) -> bool {
         self.0
             .services
@@ -43,22 +42,21 @@ impl Gateway {
             .may(principal, |doors| doors.has_pruner())
     }
 
-    /// Leave for one request outside of sessions, within the limits of its client.
+    /// Permits one request outside sessions, within the limits of its client.
     pub fn permit(&self, principal: &Principal) -> Result<ClientPermit, Error> {
         self.0.services.clients.permit(principal)
     }
 
-    /// Takes up other clients, and ends the sessions of those who would not
-    /// get in any more: a token that was taken back must not go on to be used
-    /// by a connection that it opened. The names of clients that are new, gone
-    /// or changed come back.
+    /// Replaces the clients, and ends the sessions of clients that no longer have access: a
+    /// connection must not outlive the token that opened it. Returns the names of clients that were
+    /// added, removed or changed.
     pub fn replace_clients(&self, settings: &[ClientSettings]) -> Vec<String> {
         let mut all = self.0.config().settings.clone();
         all.clients = settings.to_vec();
         self.apply(all).clients
     }
 
-    /// Every client, in the order of the configuration.
+    /// Returns all clients, in the order of the configuration.
     pub fn clients(&self) -> Vec<ClientReport> {
         self.0.services.clients.report()
     }
@@ -68,7 +66,7 @@ impl Inner {
     pub(crate) fn may_enter(&self, principal: &Principal, door: Door<'_>) -> bool {
         self.services.clients.may(principal, |doors| match door {
             Door::Endpoint(name) => doors.has_endpoint(name),
-            // Rights go by ids, and servers are called by slugs, too.
+            // Rights refer to ids, but clients may also use slugs.
             Door::Server(name) => match self.config().endpoint(door) {
                 Some(endpoint) => doors.has_server(&endpoint.name),
                 None => doors.has_server(name),
@@ -78,7 +76,7 @@ impl Inner {
 }
 
 impl Endpoint {
-    /// Where one comes in to it.
+    /// Returns the entry point of the endpoint.
     pub(crate) fn door(&self) -> Door<'_> {
         match self.single {
             false => Door::Endpoint(&self.name),

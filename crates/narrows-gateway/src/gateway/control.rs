@@ -1,4 +1,4 @@
-//! What an operator asks of a gateway while it runs.
+//! Operations for operators at run time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,41 +17,40 @@ use crate::session::{Session, SessionHost};
 use crate::settings::{EndpointSettings, Expose, ModelReads, Settings};
 use narrows_upstream::{ListKind, SharedNotificationHandler, Upstream, supervise};
 
-/// How long an instance of a server that was replaced may go on for the sake
-/// of its last calls.
+/// The maximum time that a replaced instance of a server keeps running for its last calls.
 const LONGEST_CALL: Duration = Duration::from_secs(3_600);
 
-/// As much of a program's name as is told: it may be anything, and of any length.
+/// The maximum length of a program's name in reports. The name comes from the client and may have
+/// any length.
 const NAME_TOLD: usize = 100;
 
-/// One session, for who operates the gateway.
+/// A session, for operators.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionReport {
-    /// Its number, which is no secret: what travels as `mcp-session-id` is
-    /// another.
+    /// The number of the session. Not secret, unlike the value of `mcp-session-id`.
     pub number: u64,
-    /// `default`, `lazy`, … or the id of a server.
+    /// The name of an endpoint, such as `default` or `lazy`, or the id of a server.
     pub endpoint: String,
     /// True if `endpoint` is the id of a server.
     pub is_server: bool,
     pub client: Option<String>,
-    /// The program behind it, as it introduced itself.
+    /// The name of the client program, from its `clientInfo`.
     pub program: Option<String>,
     pub revision: &'static str,
-    /// The half of a result that its model reads, where that is known.
+    /// The half of a result that the client's model reads, if known.
     pub model_reads: Option<ModelReads>,
-    /// The preset that was chosen for just this session.
+    /// The preset that was chosen for this session.
     pub own_preset: Option<String>,
     /// The ids of all presets in force.
     pub presets: Vec<String>,
     pub age: Duration,
-    /// How long nothing has been heard of it.
+    /// The time since the last message from the client.
     pub silence: Duration,
     pub calls_in_flight: usize,
     pub calls: u64,
 }
 
-/// One endpoint that joins all servers.
+/// An endpoint that joins all servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndpointReport {
     pub name: String,
@@ -59,13 +58,13 @@ pub struct EndpointReport {
     /// `all`, `lazy` or `search`.
     pub expose: &'static str,
     pub sessions: usize,
-    /// What is listed to a client that no preset of its own binds.
+    /// The number of tools listed to a client without a preset of its own.
     pub tools: usize,
     pub prompts: usize,
     pub resources: usize,
 }
 
-/// Why a session's preset was not switched.
+/// The reason why the preset of a session was not switched.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SwitchError {
     #[error("there is no session {0}")]
@@ -75,9 +74,9 @@ pub enum SwitchError {
 }
 
 impl Gateway {
-    /// Takes up new settings: only what differs is touched, sessions stay, and
-    /// calls in flight end where they are. What cannot change while the
-    /// gateway runs stays as it is, and is told.
+    /// Applies new settings. Affects only what differs: sessions stay open, and calls in flight
+    /// finish on their present servers. Settings that cannot change at run time are left unchanged
+    /// and reported.
     pub fn apply(&self, settings: Settings) -> Applied {
         let inner = &self.0;
         let mut built = inner.built.lock();
@@ -109,8 +108,7 @@ impl Gateway {
         applied
     }
 
-    /// Makes the connection to a server anew; false if there is no such server
-    /// or it is switched off.
+    /// Reconnects a server. Returns false if the server does not exist or is disabled.
     pub fn restart(&self, server: &str) -> bool {
         let inner = &self.0;
         let mut built = inner.built.lock();
@@ -121,14 +119,14 @@ impl Gateway {
         true
     }
 
-    /// Every session, the oldest first.
+    /// Returns all sessions, the oldest first.
     pub fn sessions(&self) -> Vec<SessionReport> {
         let mut sessions = self.0.all_sessions();
         sessions.sort_by_key(|session| session.serial());
         sessions.iter().map(report).collect()
     }
 
-    /// Every endpoint that joins all servers.
+    /// Returns all endpoints that join all servers.
     pub fn endpoints(&self) -> Vec<EndpointReport> {
         self.0.refresh_views();
         let config = self.0.config();
@@ -157,8 +155,7 @@ impl Gateway {
         endpoints.map(report).collect()
     }
 
-    /// Puts another preset in force for one session, in place of that of its
-    /// endpoint; `None` goes back to the endpoint's.
+    /// Replaces the endpoint's preset for one session. `None` restores the endpoint's preset.
     pub fn switch_session(&self, session: u64, preset: Option<&str>) -> Result<(), SwitchError> {
         let inner = &self.0;
         let _unchanged = inner.built.lock();
@@ -183,7 +180,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// Ends a session; false if there is none of this number.
+    /// Ends a session. Returns false if there is no session of this number.
     pub fn end_session(&self, session: u64) -> bool {
         let found = self.0.sessions.lock().get(&session).cloned();
         found.inspect(|session| session.close()).is_some()
@@ -191,8 +188,8 @@ impl Gateway {
 }
 
 impl Inner {
-    /// Puts the next config in the place of this one. `built` is held: nobody
-    /// builds views or opens sessions meanwhile.
+    /// Replaces the configuration. The caller holds the lock of `built`, so that no other task
+    /// builds views or opens sessions at the same time.
     fn take_up(self: &Arc<Self>, built: &mut u64, next: ActiveConfig, turnovers: Vec<Turnover>) {
         let count = self.surroundings.changes.count();
         let seen = self.seen();
@@ -209,8 +206,7 @@ impl Inner {
         self.services.clients.replace(&next.settings.clients);
         let mut staying = Vec::new();
         for (session, view) in seen {
-            // A token that was taken back must not go on to be used by a
-            // connection that it opened.
+            // A connection must not outlive the token that opened it.
             let principal = &session.caller().principal;
             let stays = next.has(session.endpoint())
                 && self.may_enter(principal, session.endpoint().door());
@@ -241,15 +237,15 @@ impl Inner {
         }
     }
 
-    /// Shows a session what it may see under the presets that bind it now.
+    /// Switches a session to the view under the presets that now bind it.
     fn turn(&self, session: &Session, config: &ActiveConfig) {
         let bound = config.bound(&session.caller().principal, session.own_preset());
         session.turn_to(config.preset_view(session.endpoint(), &bound));
     }
 
-    /// Ends one instance of a server and begins the next. Two of them run at
-    /// the same time only if calls are in flight, which must not be lost:
-    /// otherwise a server might find what it needs still taken.
+    /// Ends one instance of a server and starts the next. Both run at the same time only while
+    /// calls are in flight, which must not be lost. Otherwise the old instance ends first, because
+    /// the server may need exclusive resources.
     async fn turn_over(self: Arc<Self>, old: Option<Arc<Upstream>>, new: Option<Arc<Upstream>>) {
         let busy = match &old {
             Some(old) if old.calls_in_flight() > 0 => true,
@@ -277,19 +273,18 @@ impl Inner {
         let links: Vec<_> = links.collect();
         old.end();
         join_all(links.iter().map(|link| link.close())).await;
-        // Its end is limited by itself; this is for what we did not think of.
+        // The end of a server has its own limits. This is a safeguard.
         let limit = self.services.limits.grace + Duration::from_secs(5);
         if timeout(limit, old.gone()).await.is_err() {
-            tracing::warn!(server = %old.settings.id, "the server did not end in time");
+            tracing::warn!(server = %old.settings.id, "the server did not stop in time");
         }
-        // It may be back by now, as another instance.
+        // The server may have been added again with a new instance.
         if self.config().numbered(old.index).is_none() {
             self.surroundings.definitions.forget(old.index);
         }
     }
 
-    /// Has an instance of a server supervised from now on, unless its time is
-    /// over already.
+    /// Starts the supervision of a server instance, unless the instance has been retired.
     pub(super) fn begin(self: &Arc<Self>, upstream: &Arc<Upstream>) {
         if upstream.is_retired() || !upstream.settings.enabled {
             return upstream.has_gone();

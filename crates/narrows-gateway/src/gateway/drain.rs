@@ -1,5 +1,4 @@
-//! The time between the request to stop and the end: what is in flight may
-//! finish, and nothing new begins.
+//! Shutdown: refuses new work and waits for calls in flight.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +13,7 @@ use super::{Gateway, Inner};
 use crate::error::Error;
 use crate::session::Session;
 
-/// The time that interrupted calls get to end.
+/// The time for interrupted calls to end.
 const INTERRUPTED_WITHIN: Duration = Duration::from_secs(2);
 
 /// The state of a shutdown.
@@ -22,9 +21,9 @@ const INTERRUPTED_WITHIN: Duration = Duration::from_secs(2);
 pub(crate) struct Drain {
     /// True once no new work is accepted.
     begun: AtomicBool,
-    /// Raised when calls in flight are not waited for any longer.
+    /// Cancelled when the gateway stops waiting for calls in flight.
     interrupted: CancellationToken,
-    /// Requests that belong to no session.
+    /// Requests outside sessions.
     plain: TaskTracker,
 }
 
@@ -33,7 +32,7 @@ impl Drain {
         self.begun.load(Ordering::SeqCst)
     }
 
-    /// Carries out a request that belongs to no session, unless the end comes first.
+    /// Runs a request outside sessions, unless the gateway shuts down first.
     pub(super) async fn carry<T, E: From<Error>>(
         &self,
         request: impl Future<Output = Result<T, E>>,
@@ -52,7 +51,7 @@ impl Drain {
 }
 
 impl Gateway {
-    /// Begins nothing new from now on. Calls in flight go on.
+    /// Refuses new work from now on. Calls in flight continue.
     pub fn refuse_work(&self) {
         let inner = &self.0;
         inner.drain.begun.store(true, Ordering::SeqCst);
@@ -61,10 +60,10 @@ impl Gateway {
         sessions.iter().for_each(|session| session.refuse_calls());
     }
 
-    /// Begins nothing new from now on, and waits for calls in flight, at most
-    /// [`Limits::shutdown_grace`](crate::settings::Limits::shutdown_grace).
-    /// Calls that have not ended by then are answered with an error that says
-    /// whether they may have been carried out. Returns at once if there are none.
+    /// Refuses new work and waits for calls in flight, at most
+    /// [`Limits::shutdown_grace`](crate::settings::Limits::shutdown_grace). The remaining calls get
+    /// an error that says whether they may have been carried out. Returns immediately if no calls
+    /// are in flight.
     pub async fn drain(&self) {
         self.refuse_work();
         let inner = &self.0;
@@ -80,7 +79,7 @@ impl Gateway {
             return;
         }
         let interrupted = inner.in_flight(&sessions);
-        tracing::warn!(interrupted, "calls did not end in time and are interrupted");
+        tracing::warn!(interrupted, "calls did not end in time, interrupting them");
         inner.drain.interrupted.cancel();
         sessions.iter().for_each(|session| session.interrupt());
         let _ = timeout(INTERRUPTED_WITHIN, inner.calls_ended(&sessions)).await;

@@ -1,5 +1,4 @@
-//! What a gateway measures: what its meter has counted, and what can be looked
-//! at.
+//! Measurements of a gateway: the counters of its meter and the current state.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,20 +7,20 @@ use super::{Gateway, Inner};
 use crate::meter::{self, Family, Label, Meter};
 use narrows_results::shaping::{Saved, Savings};
 
-/// The states that a server may be in.
+/// The possible states of a server.
 const STATES: [&str; 4] = ["up", "starting", "down", "disabled"];
 
 impl Gateway {
-    /// Where is counted what this crate does not see.
+    /// Returns the meter, for counting in other crates.
     pub fn meter(&self) -> &Meter {
         self.0.meter()
     }
 
-    /// Everything that is measured, at this moment. Reads `/proc` and may wait
-    /// for the recovery store, so it is for a thread that may wait.
+    /// Returns all measurements. Reads `/proc` and may wait for the recovery store, so it must run
+    /// on a thread that may block.
     pub fn measure(&self) -> Vec<Family> {
         let inner = &self.0;
-        let build = Family::gauge("narrows_build_info", "The version of the program.");
+        let build = Family::gauge("narrows_build_info", "Version of the program.");
         let version = ("version", env!("CARGO_PKG_VERSION").into());
         let mut families = vec![build.with([version], 1.0)];
         families.extend(inner.meter().families());
@@ -34,7 +33,7 @@ impl Gateway {
         families
     }
 
-    /// What shaping saved since the start.
+    /// Returns the savings by shaping since the start.
     pub fn savings(&self) -> Savings {
         self.0.shaping.account().savings()
     }
@@ -46,8 +45,11 @@ impl Inner {
     }
 
     fn of_upstreams(&self) -> [Family; 2] {
-        let mut states = Family::gauge("narrows_upstream_state", "1 for the state a server is in.");
-        let mut links = Family::gauge("narrows_upstream_links", "Connections to a server.");
+        let mut states = Family::gauge(
+            "narrows_upstream_state",
+            "1 for the current state of a server, otherwise 0.",
+        );
+        let mut links = Family::gauge("narrows_upstream_links", "Open connections to a server.");
         for upstream in &self.config().upstreams {
             let server = ("server", Label::from(upstream.settings.id.clone()));
             let is = upstream.state().as_str();
@@ -69,11 +71,11 @@ impl Inner {
         drop(sessions);
         let all = Family::gauge(
             "narrows_queued_messages",
-            "Messages outside of calls that wait for their clients.",
+            "Messages outside calls that wait to be sent to clients.",
         );
         let longest = Family::gauge(
             "narrows_queued_messages_max",
-            "Messages outside of calls that wait for the client with the most of them.",
+            "Messages outside calls that wait for the client with the longest queue.",
         );
         [all.with([], sum), longest.with([], max)]
     }
@@ -81,15 +83,15 @@ impl Inner {
     fn of_memory(&self) -> [Family; 4] {
         let mut held = Family::gauge(
             "narrows_held_bytes",
-            "Bytes of request bodies, and of responses that wait to be written, held for clients.",
+            "Bytes held for clients: request bodies, and responses that wait to be written.",
         );
         let mut limit = Family::gauge(
             "narrows_held_bytes_limit",
-            "The most bytes of each that may be held for all clients.",
+            "Limit on the bytes held for all clients.",
         );
         let mut refused = Family::counter(
             "narrows_held_bytes_refused_total",
-            "Messages that were refused because too many bytes are held.",
+            "Messages refused because too many bytes were held.",
         );
         for (of, budget) in [
             ("requests", &self.memory.requests),
@@ -101,7 +103,7 @@ impl Inner {
         }
         let closed = Family::counter(
             "narrows_slow_readers_closed_total",
-            "Connections that were closed because their clients did not read while too many bytes were held.",
+            "Connections closed because their clients did not read while too many bytes were held.",
         );
         let closed = closed.with([], self.memory.responses.closed_readers());
         [held, limit, refused, closed]
@@ -112,13 +114,13 @@ impl Inner {
         let texts = Family::gauge("narrows_recovery_texts", "Texts in the recovery store.");
         let bytes = Family::gauge(
             "narrows_recovery_bytes",
-            "Room that the texts in the recovery store take.",
+            "Size of the texts in the recovery store.",
         );
         [texts.with([], fill.texts), bytes.with([], fill.bytes)]
     }
 
-    /// Only of servers that are configured: names of others stay in the
-    /// account as long as the process.
+    /// Returns the shaping counters of configured servers only, because the account keeps removed
+    /// servers for as long as the process runs.
     fn of_shaping(&self) -> [Family; 3] {
         let mut by_server: HashMap<String, Saved> = HashMap::new();
         for tool in self.shaping.account().savings().tools {
@@ -126,15 +128,15 @@ impl Inner {
         }
         let mut results = Family::counter(
             "narrows_shaping_results_total",
-            "Results that were over their budget, and whether they were made to fit.",
+            "Results over their budget, by whether they could be shortened.",
         );
         let mut chars = Family::counter(
             "narrows_shaping_chars_total",
-            "Characters of the results that were made to fit, before and after.",
+            "Characters of shortened results, before and after.",
         );
         let mut tokens = Family::counter(
             "narrows_shaping_tokens_total",
-            "Tokens, as estimated, of the results that were made to fit, before and after.",
+            "Estimated tokens of shortened results, before and after.",
         );
         for upstream in &self.config().upstreams {
             let id = &upstream.settings.id;

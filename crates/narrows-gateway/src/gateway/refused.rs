@@ -1,11 +1,11 @@
-//! Settings that never came to be, for who listens.
+//! Reports of configurations that could not be applied.
 
 use super::Gateway;
 use crate::feed::Happening;
 
 impl Gateway {
-    /// Tells who listens that a new configuration cannot be used. Files are
-    /// not this crate's matter, so it cannot know by itself.
+    /// Reports that a new configuration is invalid. Called by the crate that reads configuration
+    /// files, because this crate does not.
     pub fn tell_refused(&self, problems: &[String]) {
         self.0.meter().reloaded(false);
         self.0.feed.tell(|| Happening::SettingsRefused {

@@ -1,4 +1,4 @@
-//! The state of the gateway, for health checks and for people.
+//! The state of the gateway, for health checks and operators.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,24 +22,24 @@ pub struct Health {
     pub starting: usize,
     pub down: usize,
     pub uptime: Duration,
-    /// Every enabled upstream is up or has failed, or `list_wait` has passed since the start,
-    /// and the gateway is not about to end.
+    /// True if every enabled upstream is up or has failed, or `list_wait` has passed since the
+    /// start, and the gateway is not shutting down.
     pub ready: bool,
 }
 
 #[derive(Debug, Clone)]
 pub struct UpstreamReport {
     pub id: String,
-    /// As it appears in names.
+    /// The form of the id in published names.
     pub slug: String,
-    /// What carries its messages: as it was found, or as it is configured.
+    /// The transport in use, or the configured one if the server is not up.
     pub transport: Transport,
     pub state: State,
     pub tools: Vec<ToolReport>,
     pub prompts: usize,
     pub resources: usize,
     pub templates: usize,
-    /// The last lines that its process wrote to stderr, without secrets.
+    /// The last lines that the server's process wrote to stderr, with secrets removed.
     pub stderr: Vec<String>,
 }
 
@@ -47,24 +47,23 @@ pub struct UpstreamReport {
 pub struct ToolReport {
     /// The server's own name.
     pub name: String,
-    /// As published on the first endpoint, which is the default one unless
-    /// whoever made the settings put another there.
+    /// The name on the first endpoint, which is usually the default endpoint.
     pub published: String,
     /// The tool as its server listed it.
     pub raw: Raw,
-    /// Why it is not to be had on that endpoint; `None` if it is.
+    /// The rule that denies the tool on that endpoint. `None` if the tool is allowed.
     pub denied: Option<Arc<Denial>>,
-    /// True if it is hidden there because it runs only as a task.
+    /// True if the tool is hidden on that endpoint because it runs only as a task.
     pub needs_task: bool,
 }
 
 impl ToolReport {
-    /// Returns true if clients of that endpoint may use it.
+    /// Returns true if clients of that endpoint may use the tool.
     pub fn is_usable(&self) -> bool {
         self.denied.is_none() && !self.needs_task
     }
 
-    /// Returns the reason why clients may not use it.
+    /// Returns the reason why clients may not use the tool.
     pub fn hidden_because(&self) -> Option<String> {
         match &self.denied {
             Some(denial) => Some(denial.to_string()),
@@ -73,13 +72,13 @@ impl ToolReport {
     }
 }
 
-/// A tool as an endpoint lists it.
+/// A tool as listed by an endpoint.
 #[derive(Debug, Clone)]
 pub struct ListedTool {
     pub name: String,
-    /// The id of its server; none for tools of the gateway itself.
+    /// The id of the server, or `None` for the gateway's own tools.
     pub server: Option<String>,
-    /// As clients are told of it.
+    /// The tool in the form that clients receive.
     pub raw: Raw,
 }
 
@@ -94,7 +93,7 @@ impl Gateway {
         }
     }
 
-    /// The state of every upstream, in the order of the configuration.
+    /// Returns the state of every upstream, in the order of the configuration.
     pub fn report(&self) -> Vec<UpstreamReport> {
         self.0.refresh_views();
         let config = self.0.config();
@@ -138,8 +137,8 @@ impl Gateway {
         config.upstreams.iter().map(report).collect()
     }
 
-    /// The tools as an endpoint lists them to its clients at this moment, those
-    /// of the gateway itself among them. An unknown endpoint is `None`.
+    /// Returns the tools that an endpoint currently lists to its clients, including the gateway's
+    /// own. Returns `None` for an unknown endpoint.
     pub fn listed(&self, endpoint: &str) -> Option<Vec<Raw>> {
         self.0.refresh_views();
         let view = self.0.usual_view(endpoint)?;
@@ -170,13 +169,12 @@ impl Gateway {
         Some(listed.into_iter().map(tool).collect())
     }
 
-    /// What endpoints, servers, clients and sessions may name as theirs.
+    /// Returns the presets that endpoints, servers, clients and sessions can refer to.
     pub fn presets(&self) -> Vec<Arc<Preset>> {
         self.0.config().presets.all().to_vec()
     }
 
-    /// What the gateway's own tool for what was cut is called on an endpoint;
-    /// `None` where nothing is cut.
+    /// Returns the name of the gateway's recovery tool on an endpoint, or `None` if nothing is cut.
     pub fn recover_tool(&self, endpoint: &str) -> Option<Arc<str>> {
         let view = self.0.usual_view(endpoint)?;
         view.recover().map(|recover| recover.name.clone())
@@ -184,7 +182,7 @@ impl Gateway {
 }
 
 impl Inner {
-    /// What clients see on an endpoint that no preset of their own binds.
+    /// Returns the view of an endpoint for clients without a preset of their own.
     pub(super) fn usual_view(&self, endpoint: &str) -> Option<Arc<View>> {
         let config = self.config();
         let endpoint = config.endpoint(Door::Endpoint(endpoint))?;

@@ -1,4 +1,4 @@
-//! Sessions: how one is opened, and which one ends when there are too many.
+//! Opening of sessions, and eviction when there are too many.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,17 +23,17 @@ use crate::session::{Lifetime, NewSession, Session, SessionHost, Span};
 use narrows_upstream::exchange::{ClientHello, EventSink};
 use narrows_upstream::memory::ClientMemory;
 
-/// What a client says of itself is kept as long as its session.
+/// The maximum size of a client's `initialize` data, which is kept as long as its session.
 const MAX_HELLO: usize = 64 * 1024;
 
-/// A session without a call, a stream or a message for this long gives way to
-/// a new one when there are too many.
+/// The time without a call, a stream or a message after which a session may be evicted to make room
+/// for a new one.
 const ABANDONED: Duration = Duration::from_secs(60);
 
 impl Gateway {
-    /// Opens a session for `initialize`. Waits for upstreams that are still
-    /// starting, at most `initialize_wait`. An unknown door is `None`, and so is one
-    /// that is not among the rights of a client.
+    /// Opens a session for `initialize`. Waits for upstreams that are still starting, at most
+    /// `initialize_wait`. Returns `None` if the entry point does not exist or the client may not
+    /// use it.
     pub async fn open(
         &self,
         door: Door<'_>,
@@ -47,8 +47,8 @@ impl Gateway {
             .await
     }
 
-    /// The same for a client whose memory is counted already: that of its
-    /// connection, or of its token.
+    /// Opens a session for a client that already has a memory account, for its connection or its
+    /// token.
     pub async fn open_with(
         &self,
         door: Door<'_>,
@@ -108,8 +108,8 @@ impl Inner {
         span: Span,
         memory: ClientMemory,
     ) -> Result<Opened, Error> {
-        // Holding `built` keeps views and configuration unchanged: a concurrent
-        // change either sees this session or is seen by it.
+        // Holding `built` keeps views and configuration unchanged: a concurrent change happens
+        // before or after this session is added, and in either case includes it.
         let unchanged = self.built.lock();
         let config = self.config();
         let door = endpoint.door();
@@ -132,13 +132,13 @@ impl Inner {
         let revision = caller.revision;
         let mut sessions = self.sessions.lock();
         if sessions.len() >= max {
-            // Ending a session takes the lock.
+            // Released because ending a session takes this lock.
             drop(sessions);
             self.end_abandoned(None);
             sessions = self.sessions.lock();
         }
-        // Under the lock in which the session is inserted: a shutdown that
-        // begins later finds it.
+        // Checked under the lock that protects the insertion, so that a later shutdown finds this
+        // session.
         if self.services.stop.is_cancelled() {
             return Err(Error::SessionClosed);
         }
@@ -180,8 +180,7 @@ impl Inner {
         })
     }
 
-    /// Checks that the only server of an endpoint may be used and has not
-    /// failed.
+    /// Checks that the only server of an endpoint is permitted and has not failed.
     fn check_server(&self, preset_view: &PresetView, view: &View) -> Result<(), Error> {
         let Some(only) = view.only() else {
             return Ok(());
@@ -193,17 +192,16 @@ impl Inner {
             self.meter().denied(ItemKind::Server);
             return Err(permit::not_allowed(ItemKind::Server, server.id, &denial));
         }
-        // There is nothing to mirror of a server that has failed. One that
-        // is still starting is announced when it comes.
+        // The endpoint of a failed server cannot show anything. If the server is still starting,
+        // its lists are announced later.
         if only.is_settled() {
             only.shared_link()?;
         }
         Ok(())
     }
 
-    /// Ends one session to make room for another: the longest silent of those
-    /// that seem abandoned, of this client or else of the client that holds most
-    /// sessions.
+    /// Evicts a session to make room for another. Chooses among the idle sessions of this client,
+    /// or of the client with the most sessions, the one that has been silent for longest.
     fn end_abandoned(&self, of: Option<&Principal>) -> Option<()> {
         let mut held: HashMap<Option<Arc<str>>, usize> = HashMap::new();
         let mut abandoned = Vec::new();

@@ -1,4 +1,4 @@
-//! Settings change under running sessions. Servers are real processes.
+//! Tests of settings that change under running sessions. Servers are real processes.
 
 mod clients;
 mod presets;
@@ -24,7 +24,7 @@ use crate::settings::{
 };
 use narrows_upstream::exchange::{ClientHello, Event, EventSink, EventStream};
 
-/// One client with an open session.
+/// A client with an open session.
 struct Client {
     session: std::sync::Arc<crate::Session>,
     outbox: EventStream,
@@ -41,7 +41,7 @@ fn server(id: &str, installed: &Installed) -> ServerSettings {
     ServerSettings::new(id, UpstreamKind::Stdio(stdio))
 }
 
-/// The same server with another environment, so that it has to begin anew.
+/// Returns the same server with a different environment, so that it has to be restarted.
 fn changed(mut own: ServerSettings, value: &str) -> ServerSettings {
     if let UpstreamKind::Stdio(stdio) = &mut own.upstream.kind {
         stdio.env.push(("CHANGED".into(), value.into()));
@@ -150,7 +150,7 @@ impl Client {
         }
     }
 
-    /// The methods of the notices that have come.
+    /// Returns the methods of the notices received so far.
     fn notices(&mut self) -> Vec<String> {
         let events = std::iter::from_fn(|| self.outbox.try_recv());
         let method = |event: Box<Event>| match *event {

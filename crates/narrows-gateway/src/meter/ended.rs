@@ -1,4 +1,4 @@
-//! The end of a request, as far as it is counted and remembered.
+//! The end of a request, for metrics and records.
 
 use narrows_wire::{ItemKind, Raw};
 
@@ -9,11 +9,11 @@ use narrows_upstream::{Error as UpstreamError, Fault};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ended {
     pub(super) outcome: Outcome,
-    /// The stable word of the error.
+    /// The stable error code.
     code: Option<&'static str>,
-    /// What a preset refused, if one did.
+    /// The kind of item that a preset refused, if any.
     pub(super) denied: Option<ItemKind>,
-    /// Of the result, or of the error that a server answered.
+    /// The size of the result, or of the error from a server.
     bytes: usize,
 }
 
@@ -38,17 +38,17 @@ impl Ended {
 }
 
 impl Ended {
-    /// The stable word of the error; `None` if the request ended well.
+    /// Returns the stable error code, or `None` if the request succeeded.
     pub(crate) fn code(&self) -> Option<&'static str> {
         self.code
     }
 
-    /// The party that has to act for the request to succeed.
+    /// Returns the party that has to act for the request to succeed.
     pub(crate) fn fault(&self) -> Option<Fault> {
         self.outcome.fault()
     }
 
-    /// The word for the outcome in metrics and records.
+    /// Returns the outcome as a word for metrics and records.
     pub(crate) fn outcome(&self) -> &'static str {
         self.outcome.word()
     }

@@ -1,4 +1,4 @@
-//! The counters as families.
+//! Conversion of the counters to metric families.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use super::words::{Evicted, Method, Outcome, RefusedFor};
 use super::{DoorMeter, Family, Label, Meter, ServerMeter, read};
 
 impl Meter {
-    /// Everything that is counted here. What is not counted but looked at is
-    /// for whoever has it.
+    /// Returns the families of all counters of this meter. Measurements of the current state are
+    /// added elsewhere.
     pub(crate) fn families(&self) -> Vec<Family> {
         let mut families = self.of_requests();
         families.extend(self.of_servers());
@@ -22,29 +22,26 @@ impl Meter {
     fn of_requests(&self) -> Vec<Family> {
         let mut requests = Family::counter(
             "narrows_requests_total",
-            "Requests of clients that have ended, by who had to act for them to succeed.",
+            "Completed client requests, by outcome and responsible party.",
         );
-        let mut open = Family::gauge("narrows_sessions", "Sessions that are open.");
+        let mut open = Family::gauge("narrows_sessions", "Open sessions.");
         let mut opened = Family::counter(
             "narrows_sessions_opened_total",
-            "Sessions that were opened.",
+            "Sessions opened since the start.",
         );
         for (door, meter) in sorted(self.doors.lock().iter()) {
             meter.add_requests(&door, &mut requests);
             open.add([("endpoint", name(&door))], read(&meter.open));
             opened.add([("endpoint", name(&door))], read(&meter.opened));
         }
-        let in_flight = Family::gauge(
-            "narrows_requests_in_flight",
-            "Requests of clients that are being answered.",
-        );
+        let in_flight = Family::gauge("narrows_requests_in_flight", "Client requests in progress.");
         let inside = Family::histogram(
             "narrows_gateway_seconds",
-            "Time that requests took without the time that servers took for them.",
+            "Time that requests spent in the gateway, without the time of servers.",
         );
         let dropped = Family::counter(
             "narrows_messages_dropped_total",
-            "Messages for clients that were dropped since the client does not read.",
+            "Messages dropped because the client did not read.",
         );
         vec![
             requests,
@@ -59,27 +56,27 @@ impl Meter {
     fn of_servers(&self) -> Vec<Family> {
         let mut calls = Family::counter(
             "narrows_upstream_calls_total",
-            "Calls to servers that have ended, by who had to act for them to succeed.",
+            "Completed calls to servers, by outcome and responsible party.",
         );
         let mut latency = Family::histogram(
             "narrows_upstream_call_seconds",
-            "Time from a call to the server's answer.",
+            "Time from a call to the server's response.",
         );
         let mut restarts = Family::counter(
             "narrows_upstream_restarts_total",
-            "Times that a server came up again after the first.",
+            "Restarts and reconnections of a server.",
         );
         let mut failures = Family::counter(
             "narrows_upstream_failures_total",
-            "Times that a server did not come up or went down.",
+            "Times that a server failed to start or went down.",
         );
         let mut health = Family::counter(
             "narrows_upstream_health_failures_total",
-            "Times that a server was asked for a sign of life and gave none.",
+            "Health checks that a server did not answer.",
         );
         let mut tool_changes = Family::counter(
             "narrows_upstream_tool_changes_total",
-            "Times that a server changed the definition of a tool after it was first seen.",
+            "Changes of tool definitions after the gateway first read them.",
         );
         for (id, meter) in sorted(self.servers.lock().iter()) {
             let server = || [("server", name(&id))];
@@ -95,28 +92,28 @@ impl Meter {
     fn of_refusals(&self) -> Vec<Family> {
         let mut denials = Family::counter(
             "narrows_denials_total",
-            "Requests that a preset refused, by what they asked for.",
+            "Requests refused by a preset, by kind of item.",
         );
         for (kind, count) in ItemKind::ALL.iter().zip(&self.denials) {
             denials.add([("kind", Label::from(kind.to_string()))], read(count));
         }
         let mut refusals = Family::counter(
             "narrows_refusals_total",
-            "Clients that were turned away before their request was looked at.",
+            "Requests refused before they were processed, by reason.",
         );
         for (reason, count) in RefusedFor::ALL.iter().zip(&self.refusals) {
             refusals.add([("reason", reason.word().into())], read(count));
         }
         let mut evictions = Family::counter(
             "narrows_evictions_total",
-            "Idle sessions and connections that were closed to make room for new ones.",
+            "Idle sessions and connections closed to make room for new ones.",
         );
         for (what, count) in Evicted::ALL.iter().zip(&self.evictions) {
             evictions.add([("kind", what.word().into())], read(count));
         }
         let reloads = Family::counter(
             "narrows_reloads_total",
-            "Changed configurations that were taken up, or not because they are wrong.",
+            "Changed configurations, by whether they were applied or rejected.",
         );
         let [taken, refused] = &self.reloads;
         let reloads = reloads
@@ -129,15 +126,15 @@ impl Meter {
         let recovery = &self.recovery;
         let receipts = Family::counter(
             "narrows_recovery_receipts_total",
-            "Texts that were kept before they were cut.",
+            "Texts stored before they were cut.",
         );
         let refused = Family::counter(
             "narrows_recovery_refused_total",
-            "Texts that could not be kept, and so were not cut.",
+            "Texts that could not be stored and so were not cut.",
         );
         let fetches = Family::counter(
             "narrows_recovery_fetches_total",
-            "Times that a text was asked for by its receipt.",
+            "Lookups of a text by its receipt.",
         );
         vec![
             receipts.with([], read(&recovery.kept)),
@@ -150,8 +147,8 @@ impl Meter {
 }
 
 impl DoorMeter {
-    /// All outcomes of the methods that were asked by: a first error shows as
-    /// a step from nought only where there was a nought.
+    /// Adds all outcomes of the methods that were used. Outcomes without requests are included as
+    /// zero, so that a first error shows as a step from zero.
     fn add_requests(&self, door: &Arc<str>, requests: &mut Family) {
         for (method, outcomes) in Method::ALL.iter().zip(&self.requests) {
             let outcomes = outcomes.each_ref().map(read);
@@ -187,7 +184,7 @@ impl ServerMeter {
     }
 }
 
-/// By name, so that two scrapes can be compared by eye.
+/// Sorts by name, so that scrapes are easy to compare.
 fn sorted<'a, T: 'a>(
     meters: impl Iterator<Item = (&'a Arc<str>, &'a Arc<T>)>,
 ) -> Vec<(Arc<str>, Arc<T>)> {

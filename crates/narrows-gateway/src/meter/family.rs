@@ -1,12 +1,12 @@
-//! Measurements as they are read: plain data, in no format yet.
+//! Measurements as plain data, independent of the output format.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Everything of one name.
+/// The samples of one metric.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Family {
-    /// Ends in `_total` if it is a counter, else in its unit where it has one.
+    /// The name. Ends in `_total` for a counter, otherwise in the unit, if any.
     pub name: &'static str,
     pub help: &'static str,
     pub kind: Kind,
@@ -15,27 +15,27 @@ pub struct Family {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Only grows, and begins anew with the process.
+    /// A value that only increases, and restarts from zero with the process.
     Counter,
     Gauge,
     Histogram,
 }
 
-/// One of them.
+/// A sample of a family.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
     pub labels: Vec<(&'static str, Label)>,
     pub value: Value,
 }
 
-/// What a label says: a word of ours, or a name from the configuration.
+/// The value of a label: a fixed word, or a name from the configuration.
 pub type Label = Cow<'static, str>;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     Number(f64),
     Histogram {
-        /// Upper bounds, and how many are no larger than each.
+        /// The upper bounds, with the number of values up to each bound.
         buckets: Vec<(f64, u64)>,
         count: u64,
         sum: f64,
@@ -55,7 +55,7 @@ impl Family {
         Family::new(name, help, Kind::Histogram)
     }
 
-    /// With one sample more.
+    /// Returns the family with another sample.
     pub(crate) fn with<const N: usize>(
         mut self,
         labels: [(&'static str, Label); N],
@@ -104,7 +104,7 @@ impl From<usize> for Value {
     }
 }
 
-/// A name from the configuration as a label.
+/// Returns a name from the configuration as a label.
 pub(crate) fn name(text: &Arc<str>) -> Label {
     Label::Owned(text.to_string())
 }

@@ -1,12 +1,12 @@
-//! How long things took, in fixed buckets.
+//! Durations in fixed buckets.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::Value;
 
-/// The upper bounds, in nanoseconds: from what the gateway itself takes for a
-/// call to the longest that clients wait.
+/// The upper bounds in nanoseconds, from the gateway's own time for a call to the longest time that
+/// clients wait.
 const BOUNDS: [u64; 16] = [
     25_000,
     100_000,
@@ -26,26 +26,25 @@ const BOUNDS: [u64; 16] = [
     60_000_000_000,
 ];
 
-/// Counts by bucket, and their sum. The last bucket has no bound.
+/// The counts by bucket, and the sum. The last bucket has no bound.
 #[derive(Default)]
 pub(crate) struct Histogram {
     buckets: [AtomicU64; BOUNDS.len() + 1],
-    /// Nanoseconds; enough for five hundred years.
+    /// The sum in nanoseconds, sufficient for five hundred years.
     sum: AtomicU64,
 }
 
 impl Histogram {
     pub(crate) fn observe(&self, took: Duration) {
         let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        // A bound belongs to its bucket.
+        // A value equal to a bound belongs to the bucket of that bound.
         let bucket = BOUNDS.partition_point(|bound| *bound < nanos);
         self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
         self.sum.fetch_add(nanos, Ordering::Relaxed);
     }
 
-    /// As it is exposed: each bucket holds those before it. The count is that
-    /// of the buckets as they were read, so that they agree whatever is
-    /// observed meanwhile.
+    /// Returns the histogram with cumulative buckets. The count is computed from the buckets as
+    /// read, so that both agree despite concurrent updates.
     pub(crate) fn value(&self) -> Value {
         let mut count = 0;
         let mut buckets = Vec::with_capacity(BOUNDS.len());

@@ -1,4 +1,4 @@
-//! The process itself, under the names that every exporter has for it.
+//! Metrics of the process, under the usual names of exporters.
 
 use std::fs;
 
@@ -6,7 +6,8 @@ use rustix::process::{Resource, getrlimit};
 
 use super::Family;
 
-/// What `/proc` says of this process. Where there is none, nothing is told.
+/// Returns the metrics of this process. Leaves out values that the system does not provide, such as
+/// those from `/proc`.
 pub(crate) fn process() -> Vec<Family> {
     let mut families = Vec::new();
     let mut gauge = |name, help, value: Option<f64>| {
@@ -16,41 +17,41 @@ pub(crate) fn process() -> Vec<Family> {
     let stat = stat.as_ref();
     gauge(
         "process_resident_memory_bytes",
-        "Memory that the process has in RAM.",
+        "Resident memory size in bytes.",
         stat.map(|stat| stat.resident_bytes),
     );
     gauge(
         "process_virtual_memory_bytes",
-        "Memory that the process has addresses for.",
+        "Virtual memory size in bytes.",
         stat.map(|stat| stat.virtual_bytes),
     );
     gauge(
         "process_start_time_seconds",
-        "When the process began, in seconds since 1970.",
+        "Start time of the process in seconds since 1970.",
         stat.and_then(|stat| Some(booted()? + stat.started_after_boot)),
     );
-    // The folder is open itself while it is read.
+    // One of the descriptors is the open folder itself.
     let open = fs::read_dir("/proc/self/fd").ok();
     gauge(
         "process_open_fds",
-        "File descriptors that are open.",
+        "Number of open file descriptors.",
         open.map(|entries| entries.count().saturating_sub(1) as f64),
     );
     gauge(
         "process_max_fds",
-        "File descriptors that may be open.",
+        "Maximum number of open file descriptors.",
         getrlimit(Resource::Nofile)
             .current
             .map(|limit| limit as f64),
     );
     if let Some(stat) = stat {
-        let help = "Processor time that was used, in user and kernel mode.";
+        let help = "Total user and system CPU time in seconds.";
         families.push(Family::counter("process_cpu_seconds_total", help).with([], stat.cpu));
     }
     families
 }
 
-/// The fields of `/proc/self/stat` that are told.
+/// The fields of `/proc/self/stat` that are reported.
 #[derive(Debug, PartialEq)]
 struct Stat {
     cpu: f64,
@@ -66,8 +67,9 @@ impl Stat {
         Stat::parse(&fs::read_to_string("/proc/self/stat").ok()?, ticks, page)
     }
 
-    /// The second field is the program's name in parentheses, and may hold any
-    /// of them itself; the third is the first after the last of them.
+    /// Parses `/proc/self/stat`. The second field is the program's name in parentheses. The name
+    /// may itself contain spaces and parentheses, so the third field starts after the last closing
+    /// parenthesis.
     fn parse(text: &str, ticks: f64, page: f64) -> Option<Stat> {
         let (_, rest) = text.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
@@ -81,7 +83,7 @@ impl Stat {
     }
 }
 
-/// When the machine was started, in seconds since 1970.
+/// Returns the boot time of the machine, in seconds since 1970.
 fn booted() -> Option<f64> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
     let line = stat.lines().find_map(|line| line.strip_prefix("btime "));

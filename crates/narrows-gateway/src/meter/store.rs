@@ -1,11 +1,11 @@
-//! A recovery store that is counted.
+//! A recovery store with counters.
 
 use std::sync::Arc;
 
 use super::{Meter, count};
 use narrows_results::recovery_store::{Fill, Owner, Receipt, Store, Unavailable};
 
-/// Counts what any other store keeps and gives back.
+/// Counts the texts that a store keeps and returns.
 pub(crate) struct CountedStore {
     store: Arc<dyn Store>,
     meter: Arc<Meter>,

@@ -91,7 +91,7 @@ fn messages_that_find_a_full_queue_are_counted() {
     assert!(!sink.send(notice()));
     let dropped = "narrows_messages_dropped_total";
     assert_eq!(number(&meter, dropped, &[]), Some(1.0));
-    // Nobody misses what nobody waits for.
+    // Messages without a receiver do not count as dropped.
     drop(stream);
     assert!(!sink.send(notice()));
     assert_eq!(number(&meter, dropped, &[]), Some(1.0));

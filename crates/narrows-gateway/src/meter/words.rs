@@ -1,8 +1,8 @@
-//! The fixed words that things are counted under.
+//! The fixed words for labels.
 
 use crate::error::Fault;
 
-/// The methods of MCP that clients ask by. Whatever else they send is `Other`.
+/// The MCP methods of clients. All other methods count as `Other`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Method {
     Initialize,
@@ -21,7 +21,7 @@ pub(crate) enum Method {
     Other,
 }
 
-/// How a request ended: well, or who has to act for it to succeed.
+/// The outcome of a request: success, or the party that has to act for it to succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     Ok,
@@ -30,33 +30,33 @@ pub(super) enum Outcome {
     Gateway,
 }
 
-/// Why a client was turned away.
+/// The reason why a client was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusedFor {
-    /// It asks too often.
+    /// The client sends requests too often.
     Rate,
-    /// It has too many requests in flight.
+    /// The client has too many requests in flight.
     Concurrency,
-    /// It has too many sessions, or all clients together have.
+    /// The client, or all clients together, have too many sessions.
     Sessions,
-    /// It brought no token where one is needed, or a wrong one.
+    /// The token is wrong, or missing although one is needed.
     Token,
-    /// Its token does not open this door.
+    /// The token does not permit this entry point.
     Door,
-    /// It called us by a name, or from a page, that is not allowed.
+    /// The `Host` or `Origin` of the request is not allowed.
     Origin,
-    /// Too many connections are in use, over all or from its address.
+    /// Too many connections are open, in total or from the client's address.
     Connections,
 }
 
-/// What was closed to make room for something new.
+/// The kind of object that was closed to make room for a new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evicted {
     /// An idle session without a call or a stream.
     Session,
     /// A connection that has not sent a request.
     SilentConnection,
-    /// A connection between two requests.
+    /// A connection that is idle between two requests.
     IdleConnection,
 }
 
@@ -125,7 +125,7 @@ impl Outcome {
         Outcome::Gateway,
     ];
 
-    /// The party that has to act, if the request failed.
+    /// Returns the party that has to act, if the request failed.
     pub(super) fn fault(self) -> Option<Fault> {
         match self {
             Outcome::Ok => None,

@@ -97,7 +97,7 @@ fn what_clients_send_makes_no_series() {
         call.named(&Raw::string(method));
         drop(call.call_server(&"files".into(), &server));
     };
-    ask("a method of nobody");
+    ask("an unknown method");
     let before = series(&meter);
     for n in 0..10_000 {
         ask(&format!("method{n}"));
@@ -127,7 +127,8 @@ fn sessions_are_counted_and_told() {
     assert!(matches!(&*closed, Happening::SessionClosed { session: 7 }));
 }
 
-/// `cargo test --release -p narrows-gateway --lib -- --ignored --nocapture what_a_call_costs`
+/// Measures the cost of observing a call: `cargo test --release -p narrows-gateway --lib --
+/// --ignored --nocapture what_a_call_costs`
 #[test]
 #[ignore = "a measurement"]
 fn what_a_call_costs() {
@@ -156,8 +157,8 @@ fn what_a_call_costs() {
         let nanos = began.elapsed().as_nanos() / u128::from(CALLS);
         println!("{what}, {threads} at once: {nanos} ns a call");
     };
-    measure("nobody listens", 1);
-    measure("nobody listens", 2);
+    measure("no listener", 1);
+    measure("no listener", 2);
     let listener = feed.listen_to_calls();
     measure("somebody listens", 1);
     drop(listener);

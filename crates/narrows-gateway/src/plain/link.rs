@@ -1,9 +1,9 @@
-//! A request of plain JSON-RPC over the shared link of its server.
+//! A plain JSON-RPC request over the shared link of its server.
 //!
-//! The link is everybody's. What would change it for others, or names things
-//! by ids that are not the link's, stays here: `initialize` is answered with
-//! what the server said to us, and a client takes a request back by closing
-//! its connection, not by a notification.
+//! All clients share the link. Requests that would change it for others, or refer to ids that the
+//! link does not use, are handled here. `initialize` is answered with the data that the server sent
+//! when the link was opened. A client cancels a request by closing its connection, not by a
+//! notification.
 
 use std::borrow::Cow;
 use std::pin::pin;
@@ -20,10 +20,10 @@ use crate::subscribers::Subscribers;
 use narrows_upstream::Error as UpstreamError;
 use narrows_upstream::{Link, Upstream};
 
-/// Answers of so many bytes are masked in no time.
+/// Responses up to this many bytes are masked on the async threads.
 const QUICK: usize = 256 * 1024;
 
-/// As in an envelope of MCP.
+/// The same limit as for MCP messages.
 const MAX_METHOD: usize = 1024;
 
 pub(super) async fn carry(
@@ -36,7 +36,8 @@ pub(super) async fn carry(
     let outcome = match timeout(limit, performed.as_mut()).await {
         Ok(outcome) => outcome,
         Err(_) => {
-            // The call is dropped after this, and tells its server why.
+            // The call is dropped after this, and the cancellation at its server includes this
+            // reason.
             call.context.cancel.give_reason("timeout");
             Err(UpstreamError::Timeout {
                 server: call.route.upstream.settings.id.clone(),
@@ -60,12 +61,12 @@ pub(super) async fn carry(
 }
 
 impl PlainCall<'_> {
-    /// Checks what a link needs: a method, params and an id of the usual form.
+    /// Checks the requirements of a link: a method, and params and an id of valid types.
     fn check(&self) -> Result<(), ForwardError> {
         let request = self.request;
         if request.method().and_then(Raw::as_text).is_none() || self.method.len() > MAX_METHOD {
             return Err(ForwardError::NoRequest(
-                "this server needs a method that is a short text",
+                "this server needs a method that is a short string",
             ));
         }
         let params = request.params();
@@ -74,13 +75,13 @@ impl PlainCall<'_> {
             return Err(ForwardError::NoRequest(told));
         }
         if !request.is_notification() && request.id().is_none() {
-            let told = "the id is neither a short text nor a number";
+            let told = "the id is neither a short string nor a number";
             return Err(ForwardError::NoRequest(told));
         }
         Ok(())
     }
 
-    /// Returns the result; `None` for a notification.
+    /// Returns the result, or `None` for a notification.
     async fn perform(&self, subscribers: &Subscribers) -> Result<Option<Raw>, Error> {
         let upstream = &self.route.upstream;
         if self.request.is_notification() {
@@ -116,7 +117,7 @@ impl PlainCall<'_> {
 
     fn notify(&self, link: &Link) {
         match self.method {
-            // The link has sent them, and it knows none of these ids, tokens and roots.
+            // The link sends these itself. It does not use the client's ids, tokens and roots.
             "notifications/initialized"
             | "notifications/cancelled"
             | "notifications/progress"
@@ -124,7 +125,7 @@ impl PlainCall<'_> {
             method if method.starts_with("notifications/") => {
                 link.notify(method, self.request.params().cloned());
             }
-            method => tracing::debug!(method, "a notification of no known kind"),
+            method => tracing::debug!(method, "ignoring an unknown notification"),
         }
     }
 
@@ -135,7 +136,8 @@ impl PlainCall<'_> {
         )
     }
 
-    /// Returns what is answered here, for the sake of those who share the link.
+    /// Returns the result for a request that must not reach the server, because other clients share
+    /// the link.
     fn without_the_server(
         &self,
         upstream: &Upstream,
@@ -144,7 +146,7 @@ impl PlainCall<'_> {
         Ok(match self.method {
             "initialize" => Some(hello(upstream)?),
             "shutdown" => Some(Raw::empty_object()),
-            // No log message finds its way to this client, at any level.
+            // Log messages never reach this client, at any level.
             "logging/setLevel" if upstream.offer().has("logging") => Some(Raw::empty_object()),
             "resources/unsubscribe" if self.others_subscribed(subscribers) => {
                 Some(Raw::empty_object())
@@ -161,7 +163,7 @@ impl PlainCall<'_> {
     }
 }
 
-/// What the server said of itself when the link was opened.
+/// Returns the server's `initialize` result.
 fn hello(upstream: &Upstream) -> Result<Raw, Error> {
     let offer = upstream.offer();
     let said = offer.hello.as_ref().ok_or_else(|| upstream.down())?;
@@ -175,7 +177,7 @@ fn hello(upstream: &Upstream) -> Result<Raw, Error> {
     })
 }
 
-/// Long ones are masked where nobody waits for the thread.
+/// Masks long values on a blocking thread.
 async fn aside(
     raw: Raw,
     masked: impl FnOnce(Raw) -> Carried + Send + 'static,
@@ -184,7 +186,7 @@ async fn aside(
         return Ok(masked(raw));
     }
     let work = tokio::task::spawn_blocking(move || masked(raw));
-    let failed = Error::Internal("The answer could not be masked");
+    let failed = Error::Internal("The response could not be masked");
     work.await.map_err(|_| failed.into())
 }
 
@@ -198,12 +200,12 @@ fn masked_result(result: Raw, mask: &Mask) -> Carried {
     }
 }
 
-/// Of an error only its data is masked.
+/// Masks the `data` of an error.
 fn masked_error(error: Raw, mask: &Mask) -> Carried {
     let bytes = error.len();
     let mut cut_strings = 0;
     let mut edit = error.edit();
-    // All of that name, since who reads it may take the last.
+    // Masks every `data` member, because some readers use the last of several.
     for (_, place) in error.members().filter(|(name, _)| name == "data") {
         let (data, cut) = masked(place.clone(), mask);
         if cut > 0 {
@@ -218,8 +220,8 @@ fn masked_error(error: Raw, mask: &Mask) -> Carried {
     }
 }
 
-/// The value, and how many of its strings were cut. What came over a link is
-/// JSON; should that ever be doubted, it stays as it is.
+/// Returns the masked value and the number of its strings that were cut. Values from a link are
+/// valid JSON; an invalid one would be returned unchanged.
 fn masked(raw: Raw, mask: &Mask) -> (Raw, usize) {
     let cut = match narrows_shape::mask(raw.as_bytes(), mask) {
         Ok(masked) => match masked.text {

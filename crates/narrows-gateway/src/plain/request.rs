@@ -1,5 +1,5 @@
-//! One object of plain JSON-RPC as a client sent it, read no further than is
-//! needed to answer it under its id and to ask whether it is allowed.
+//! A plain JSON-RPC object. Parsed only as far as needed for its response id and the permission
+//! check.
 
 use bytes::Bytes;
 use http::HeaderValue;
@@ -10,8 +10,8 @@ use crate::case_variants;
 use crate::error::Error;
 use narrows_upstream::memory::ClientMemory;
 
-/// One JSON object for one server. It need not be JSON-RPC: what a server of
-/// plain JSON-RPC makes of it is that server's affair.
+/// A JSON object for one server. It need not be valid JSON-RPC, because only its server interprets
+/// it.
 #[derive(Debug, Clone)]
 pub struct PlainRequest {
     body: Bytes,
@@ -20,15 +20,13 @@ pub struct PlainRequest {
     method: Option<Raw>,
     params: Option<Raw>,
     memory: Option<ClientMemory>,
-    /// The header with the marks of gateways that it is sent on with, where it
-    /// came from one.
+    /// The header with gateway marks for the server, if the request came from a gateway.
     marks: Option<HeaderValue>,
 }
 
 impl PlainRequest {
-    /// Checks that `body` is one JSON object. An object that names its method
-    /// or its params twice is refused: the server might read the one that was
-    /// not looked at here, and so get around what is allowed.
+    /// Checks that `body` is a JSON object. Refuses an object with two methods or two params,
+    /// because the server might read the one that was not checked.
     pub fn read(body: Bytes) -> Result<PlainRequest, narrows_wire::Error> {
         let raw = Raw::parse(body.clone())?;
         let invalid = |reason| narrows_wire::Error::Invalid { id: None, reason };
@@ -41,7 +39,7 @@ impl PlainRequest {
                 let has_id = id.is_some();
                 (method, params, id, has_id)
             }
-            // An id that is named twice cannot be read, but it is there.
+            // A duplicate id cannot be read, but still marks a request.
             Err(_) => {
                 let [method, params] = raw.pick(["method", "params"]).map_err(twice)?;
                 (method, params, None, true)
@@ -58,7 +56,7 @@ impl PlainRequest {
         })
     }
 
-    /// With the `narrows-gateway` header that a server of plain JSON-RPC gets.
+    /// Sets the `narrows-gateway` header for the server.
     #[must_use]
     pub fn marked(mut self, marks: Option<HeaderValue>) -> PlainRequest {
         self.marks = marks;
@@ -69,7 +67,7 @@ impl PlainRequest {
         self.marks.as_ref()
     }
 
-    /// With where its answer is counted until it is written.
+    /// Sets the memory account that is charged for the response until it is written.
     #[must_use]
     pub fn charged_to(mut self, memory: ClientMemory) -> PlainRequest {
         self.memory = Some(memory);
@@ -80,22 +78,22 @@ impl PlainRequest {
         self.memory.as_ref()
     }
 
-    /// The id to answer under, where there is one that can be read.
+    /// Returns the id for the response, if the request has a valid one.
     pub fn id(&self) -> Option<&Id> {
         self.id.as_ref()
     }
 
-    /// Returns true if nobody waits for an answer.
+    /// Returns true if the client expects no response.
     pub(crate) fn is_notification(&self) -> bool {
         !self.has_id
     }
 
-    /// As it came, byte for byte.
+    /// Returns the body exactly as received.
     pub(crate) fn body(&self) -> &Bytes {
         &self.body
     }
 
-    /// The bytes of the body.
+    /// Returns the size of the body in bytes.
     pub fn body_len(&self) -> usize {
         self.body.len()
     }
@@ -108,8 +106,8 @@ impl PlainRequest {
         self.params.as_ref()
     }
 
-    /// Refuses what somebody who does not mind case could read as another
-    /// request than the one that is judged.
+    /// Refuses case variants of known keys, which a case-insensitive server could read instead of
+    /// the keys that were checked.
     pub(crate) fn refuse_case_variants(&self) -> Result<(), Error> {
         let body = Raw::parse(self.body.clone());
         let body = body.map_err(|error| Error::BadParams(error.to_string()))?;
@@ -120,8 +118,8 @@ impl PlainRequest {
         }
     }
 
-    /// The thing that it wants to use, if presets have a say in it: its kind,
-    /// and the server's own name or URI of it.
+    /// Returns the item that the request names, if presets apply to it: its kind, and the server's
+    /// own name or URI.
     pub(crate) fn subject(&self) -> Result<Option<(ItemKind, Raw)>, Error> {
         let (Some(method), Some(params)) = (&self.method, &self.params) else {
             return Ok(None);

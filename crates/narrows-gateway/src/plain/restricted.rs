@@ -1,8 +1,12 @@
-//! Plain JSON-RPC under rules. Under a preset only what it can speak of passes:
-//! what is asked for by name is looked at, lists come from what the gateway
-//! knows, without what is hidden, greetings go to servers of which anything is
-//! allowed, and any other method is refused. The lists of tools in a server's
-//! own entry speak of tools alone, so that other methods pass under them.
+//! Plain JSON-RPC under rules. With a preset, only requests that presets can describe are allowed:
+//!
+//! - Named items are checked.
+//! - Lists are answered from the gateway's data, without hidden items.
+//! - `initialize`, `ping` and similar requests are allowed if anything of the server is.
+//! - All other methods are refused.
+//!
+//! The tool lists in a server's own entry apply only to tools, so they do not restrict other
+//! methods.
 
 use narrows_policy::permission::Rules;
 use narrows_wire::{ItemKind, Kind, Raw};
@@ -14,14 +18,15 @@ use crate::permit;
 use narrows_upstream::chain::via;
 use narrows_upstream::{Item, ListKind};
 
-/// A server behind rules.
+/// A server with the rules that restrict it.
 pub(super) struct Restricted<'a> {
     pub(super) route: &'a PlainRoute,
     pub(super) rules: Rules<'a>,
 }
 
 impl Restricted<'_> {
-    /// What the request is answered with; `None` if its server may be asked.
+    /// Returns the response to the request, or `None` if the request may be forwarded to its
+    /// server.
     pub(super) async fn look_at(&self, request: &PlainRequest) -> Result<Option<Carried>, Error> {
         let method = request.method().and_then(Raw::as_text).unwrap_or_default();
         if self.rules.preset.is_none() && !matches!(&*method, "tools/list" | "tools/call") {
@@ -40,7 +45,7 @@ impl Restricted<'_> {
     }
 
     async fn list(&self, kind: ListKind, request: &PlainRequest) -> Result<Carried, Error> {
-        // Its start is limited by itself.
+        // The start of a server has its own time limit.
         let upstream = self.route.upstream.acquire().await?;
         upstream.shared_link()?;
         let offer = upstream.offer();
@@ -67,7 +72,7 @@ impl Restricted<'_> {
             return permit::method(self.rules.preset, method);
         };
         let Some(name) = name.as_text() else {
-            return Err(Error::BadParams(format!("{method} names no {kind}")));
+            return Err(Error::BadParams(format!("{method} does not name a {kind}")));
         };
         self.permit(kind, &name)
     }
@@ -82,7 +87,7 @@ impl Restricted<'_> {
     }
 }
 
-/// Returns an item as its server listed it, with its marks.
+/// Returns an item as listed by its server, with its gateway marks.
 fn as_listed(item: &Item) -> Entry {
     let raw = match &item.via {
         Some(via) => via::with(&item.raw, via),

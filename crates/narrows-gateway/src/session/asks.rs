@@ -1,4 +1,4 @@
-//! Questions of upstreams that the client has not answered yet.
+//! Requests of upstreams that the client has not answered yet.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use narrows_upstream::exchange::{Ask, AskKey, AskReply};
 
-/// A client that leaves more than this unanswered has forgotten the oldest.
+/// The maximum number of unanswered requests. Beyond it, the oldest is refused.
 const MAX_OPEN: usize = 256;
 
 #[derive(Default)]
@@ -18,7 +18,7 @@ pub(super) struct OpenAsks(Mutex<State>);
 #[derive(Default)]
 struct State {
     last: u64,
-    /// By the number in the id that the client knows.
+    /// The open requests, by the number in the id that the client sees.
     open: BTreeMap<u64, OpenAsk>,
 }
 
@@ -26,7 +26,7 @@ struct OpenAsk {
     server: Arc<str>,
     key: AskKey,
     reply: AskReply,
-    /// The upstream's own progress token, where it gave one.
+    /// The upstream's own progress token, if any.
     token: Option<Raw>,
 }
 
@@ -35,7 +35,7 @@ impl OpenAsks {
         self.0.lock().open.is_empty()
     }
 
-    /// Notes a question and gives it the form in which it goes to the client.
+    /// Registers a request and encodes it for the client.
     pub(super) fn put(&self, mut ask: Ask) -> Bytes {
         let mut state = self.0.lock();
         state.last += 1;
@@ -46,7 +46,7 @@ impl OpenAsks {
             && let Some(meta) = params.member("_meta")
             && let Some(token) = meta.member("progressToken")
         {
-            // Two servers may use the same token; the id is ours alone.
+            // Two servers may use the same token, but the id is unique.
             ask.params = Some(params.edit().replace(&token, Raw::string(&id)).finish());
             own_token = Some(token);
         }
@@ -63,7 +63,7 @@ impl OpenAsks {
             false => None,
         };
         drop(state);
-        // Dropped outside the lock, which refuses it.
+        // Dropping the request refuses it. Done outside the lock.
         drop(forgotten);
         message
     }
@@ -78,7 +78,7 @@ impl OpenAsks {
         }
     }
 
-    /// The notice that tells the client not to bother.
+    /// Returns the notification that cancels the request at the client.
     pub(super) fn withdraw(&self, key: &AskKey) -> Option<Bytes> {
         let mut state = self.0.lock();
         let found = state.open.iter().find(|(_, ask)| ask.key == *key);
@@ -94,7 +94,7 @@ impl OpenAsks {
         ))
     }
 
-    /// Progress of the client on a question goes to who asked.
+    /// Forwards the client's progress on a request to the server that sent it.
     pub(super) fn progress(&self, params: Option<Raw>) {
         let Some(params) = params else { return };
         let Some(place) = params.member("progressToken") else {
@@ -113,13 +113,13 @@ impl OpenAsks {
         }
     }
 
-    /// Refuses all of them: the client is gone.
+    /// Refuses all open requests because the client has disconnected.
     pub(super) fn drop_all(&self) {
         let open = std::mem::take(&mut self.0.lock().open);
         drop(open);
     }
 
-    /// The number of the open question that the client means.
+    /// Returns the number of the open request with this id or token.
     fn find(&self, id: &Raw) -> Option<u64> {
         let text = id.as_text()?;
         let (server, seq) = token::parse_ask_id(&text)?;

@@ -1,4 +1,4 @@
-//! The calls of a session that are in flight.
+//! The calls in flight of a session.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use narrows_upstream::exchange::Cancel;
 #[derive(Default)]
 pub(super) struct CallTable {
     calls: Mutex<HashMap<Id, Arc<Cancel>>>,
-    /// Notified whenever a call ends that somebody may wait for.
+    /// Notified when a call ends while the session is closed or the gateway is shutting down.
     ended: Notify,
     is_closed: AtomicBool,
     /// True once the gateway is shutting down.
     refuses: AtomicBool,
 }
 
-/// A place in the table, until it is dropped.
+/// An entry in the table, removed when dropped.
 pub(super) struct InFlightCall<'a> {
     table: &'a CallTable,
     id: Id,
@@ -36,7 +36,7 @@ impl CallTable {
         max: usize,
     ) -> Result<InFlightCall<'_>, Error> {
         let mut calls = self.calls.lock();
-        // Under the lock: the end of the session cancels what is in the table.
+        // Checked under the lock, because the end of the session cancels all calls in the table.
         if self.is_closed() {
             return Err(Error::SessionClosed);
         }
@@ -67,8 +67,7 @@ impl CallTable {
         }
     }
 
-    /// Refuses further calls and cancels those in flight. Returns false if the
-    /// table was closed before.
+    /// Refuses further calls. Returns false if the table was already closed.
     pub(super) fn close(&self) -> bool {
         !self.is_closed.swap(true, Ordering::AcqRel)
     }
@@ -79,7 +78,7 @@ impl CallTable {
         }
     }
 
-    /// Ends the calls in flight because the gateway ends.
+    /// Interrupts the calls in flight because the gateway is shutting down.
     pub(super) fn interrupt(&self) {
         for cancel in self.calls.lock().values() {
             cancel.interrupt("the gateway is shutting down");
@@ -92,7 +91,7 @@ impl CallTable {
 
     /// Refuses further calls because the gateway is shutting down.
     pub(super) fn refuse(&self) {
-        // Under the lock: a call that is let in meanwhile is in the table.
+        // Set under the lock, so that every admitted call is in the table.
         let _calls = self.calls.lock();
         self.refuses.store(true, Ordering::Release);
     }
@@ -101,7 +100,7 @@ impl CallTable {
         self.refuses.load(Ordering::Acquire)
     }
 
-    /// Waits until no call is in flight, in a table that takes no further one.
+    /// Waits until no call is in flight. The table must be refusing further calls.
     pub(super) async fn ended(&self) {
         loop {
             let ended = self.ended.notified();

@@ -1,17 +1,17 @@
-//! URIs that results handed to a client and that no list contains, with the
-//! server that each came from, so that the client can read them.
+//! URIs in results to a client that no list contains, each with the server that sent it, so that
+//! the client can read them.
 
 use std::collections::HashMap;
 
 use parking_lot::Mutex;
 
-/// URIs that one session remembers.
+/// The maximum number of URIs per session.
 const MAX_URIS: usize = 1_024;
 
-/// Their bytes together.
+/// The maximum total size of these URIs in bytes.
 const MAX_BYTES: usize = 256 * 1024;
 
-/// Empty and without memory of its own until the first such URI.
+/// The URIs of one session. Allocates no memory until the first one.
 #[derive(Default)]
 pub(super) struct HandedOut(Mutex<Uris>);
 
@@ -19,7 +19,7 @@ pub(super) struct HandedOut(Mutex<Uris>);
 struct Uris {
     owners: HashMap<Box<str>, Owner>,
     bytes: usize,
-    /// Counts uses; the entries with the lowest numbers make room first.
+    /// Counts uses. Entries with the lowest numbers are removed first.
     clock: u64,
 }
 
@@ -30,13 +30,13 @@ struct Owner {
 }
 
 impl HandedOut {
-    /// Notes that a server handed out a URI. Returns false if another server
-    /// handed out the same one, which stays its own.
+    /// Records that a server returned a URI in a result. Returns false if the URI already belongs
+    /// to another server.
     pub(super) fn remember(&self, uri: &str, upstream: usize) -> bool {
         self.0.lock().remember(uri, upstream)
     }
 
-    /// The number of the server that handed out a URI.
+    /// Returns the number of the server that returned a URI in a result.
     pub(super) fn owner(&self, uri: &str) -> Option<usize> {
         self.0.lock().owner(uri)
     }
@@ -47,11 +47,11 @@ impl Uris {
         if let Some(owner) = self.owner(uri) {
             return owner == upstream;
         }
-        // A client that wants to read it has to find it in a list.
+        // Not recorded. A client can read such a URI only if a list contains it.
         if uri.len() > MAX_BYTES {
             return true;
         }
-        // Once is not enough where the old ones are short and the new ones long.
+        // One round may not be enough if the old URIs are short and the new ones long.
         while self.owners.len() >= MAX_URIS || self.bytes + uri.len() > MAX_BYTES {
             self.make_room();
         }
@@ -71,8 +71,8 @@ impl Uris {
         Some(owner.upstream)
     }
 
-    /// Forgets the half that was not used for longest: one pass for many
-    /// entries, since a result may bring a thousand.
+    /// Removes the least recently used half in a single pass, because one result may contain a
+    /// thousand URIs.
     fn make_room(&mut self) {
         let mut uses: Vec<u64> = self.owners.values().map(|owner| owner.used).collect();
         uses.sort_unstable();

@@ -1,4 +1,4 @@
-//! The gateway as its sessions see it.
+//! The interface of the gateway for its sessions.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use crate::settings::Limits;
 use crate::subscribers::Subscribers;
 use narrows_upstream::Upstream;
 
-/// What the gateway shares with its sessions.
+/// The services that the gateway shares with its sessions.
 pub(crate) struct SessionServices {
     pub(crate) limits: Limits,
     pub(crate) clients: Clients,
     pub(crate) subscribers: Arc<Subscribers>,
-    /// Runs everything in the background; the end of the gateway waits for it.
+    /// Runs all background tasks. The shutdown of the gateway waits for them.
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
     /// The mark of this gateway.
@@ -33,28 +33,28 @@ pub(crate) trait SessionHost: Send + Sync {
     /// Returns the server with this number.
     fn upstream(&self, number: usize) -> Option<Arc<Upstream>>;
 
-    /// Returns all servers with what they offer now.
+    /// Returns all servers with their current offers.
     fn parts(&self) -> Vec<Part>;
 
-    /// Returns true if a list of the endpoint need not wait and its view is up
-    /// to date. After `limit` nothing is waited for.
+    /// Returns true if the view of the endpoint is up to date and its lists need not wait for
+    /// servers. After `limit`, lists do not wait.
     fn is_ready(&self, endpoint: &Endpoint, limit: Instant) -> bool;
 
-    /// Waits until `limit` for the servers of an endpoint that are still
-    /// starting, then brings its view up to date.
+    /// Waits until `limit` for the servers of an endpoint that are still starting, then updates its
+    /// view.
     fn wait_until_ready<'a>(&'a self, endpoint: &'a Endpoint, limit: Instant) -> BoxFuture<'a, ()>;
 
-    /// Waits until a server has started or failed, within its request timeout,
-    /// then brings all views up to date.
+    /// Waits until a server has started or failed, within its request timeout, then updates all
+    /// views.
     fn wait_for_start<'a>(&'a self, upstream: &'a Upstream) -> BoxFuture<'a, ()>;
 
     fn refresh_views(&self);
 
-    /// Returns the most verbose level that any session asked for.
+    /// Returns the most verbose level that any session has set.
     fn lowest_level(&self) -> Option<LogLevel>;
 
     fn forget_session(&self, serial: u64);
 
-    /// Returns the session that has been silent for longest, of those that fit.
+    /// Returns the matching session that has been silent for longest.
     fn longest_silent(&self, fits: &dyn Fn(&Arc<Session>) -> bool) -> Option<Arc<Session>>;
 }

@@ -1,5 +1,5 @@
-//! Links of a session's own: opened at its first call to a server, closed with
-//! the session. What they offer is told in `variants`.
+//! Links that belong to one session: opened at its first call to a server and closed with the
+//! session. Their offers are described in `variants`.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,38 +21,38 @@ use narrows_upstream::chain::via::THROUGH_PROXY;
 use narrows_upstream::exchange::{Ask, AskKey, ClientHello, Event, EventSink, Notice, Refusal};
 use narrows_upstream::{Link, ListKind, NotificationHandler, OwnLink, Upstream};
 
-/// How long a link that was opened for its lists is kept for a first call.
+/// The time for which a link that was opened to read its lists is kept for a first call.
 const SPARE: Duration = Duration::from_secs(60);
 
-/// A session without a call, a stream or a message for this long may have to
-/// give up a link that another one needs.
+/// The time without a call, a stream or a message after which a session may lose a link that
+/// another session needs.
 const ABANDONED: Duration = Duration::from_secs(3);
 
-/// Between two readings of changed lists.
+/// The interval between two reads of changed lists.
 const BREATH: Duration = Duration::from_millis(50);
 
-/// By the number of the upstream's instance.
+/// The links of a session, by the number of the upstream instance.
 #[derive(Default)]
 pub(super) struct OwnLinks(Mutex<HashMap<u64, Arc<Slot>>>);
 
-/// The place of one link, whether there is one or not.
+/// The slot for a link, which may be empty.
 #[derive(Default)]
 struct Slot {
-    /// Held while the link is being opened, so that two first calls open one.
+    /// Held while the link is being opened, so that two concurrent first calls open only one.
     opening: AsyncMutex<()>,
     link: Mutex<Option<Arc<Held>>>,
 }
 
-/// An open link and what is known of it.
+/// An open link with its state.
 pub(super) struct Held {
     pub(super) own: OwnLink,
-    /// True if a call took it.
+    /// True if a call has used the link.
     used: AtomicBool,
-    /// The server says that its lists have changed.
+    /// Notified when the server reports that its lists have changed.
     changed: Notify,
-    /// Raised once its lists were read.
+    /// Cancelled when the lists of the link have been read.
     pub(super) seen: CancellationToken,
-    /// Raised once it has ended and its place is free.
+    /// Cancelled when the link has ended and its slot is free.
     gone: CancellationToken,
 }
 
@@ -78,7 +78,7 @@ impl OwnLinks {
         links.map(|held| held.own.link.clone()).collect()
     }
 
-    /// Gives up that to one instance, for the end of it.
+    /// Removes and returns the link to an instance that is ending.
     pub(super) fn take_one(&self, upstream: u64) -> Option<Arc<Link>> {
         let slot = self.0.lock().remove(&upstream)?;
         let held = slot.link.lock().take();
@@ -98,7 +98,7 @@ impl OwnLinks {
 }
 
 impl Session {
-    /// Returns true if its calls to `upstream` take the shared link.
+    /// Returns true if the session's calls to `upstream` use the shared link.
     pub(crate) fn shares(&self, upstream: &Upstream) -> bool {
         let view = self.view();
         let mut upstreams = view.upstreams();
@@ -107,14 +107,15 @@ impl Session {
 
     pub(super) fn needs_own_link(&self, upstream: &Upstream) -> bool {
         match upstream.sharing() {
-            // Gateways that use each other would open links in turn without end.
+            // Without this check, gateways that use each other would open links for each other
+            // endlessly.
             Sharing::Auto => self.caller.asks.any() && !self.caller.has_come_round(),
             Sharing::Shared => false,
             Sharing::Session => true,
         }
     }
 
-    /// Puts a question outside of any call.
+    /// Sends a server's request to the client, outside any call.
     pub(crate) fn put(&self, ask: Ask) {
         if self.caller.asks.allows(&ask.method) {
             self.outbox.send(Event::Ask(ask));
@@ -123,18 +124,19 @@ impl Session {
         }
     }
 
-    /// Returns the link of its own that a call takes, opened if there is none.
+    /// Returns the session's own link for a call. Opens the link if needed.
     async fn open_link(self: &Arc<Self>, upstream: &Arc<Upstream>) -> Result<Arc<Link>, Error> {
         loop {
             let held = self.own_link(upstream).await?;
-            // It was lost just now: the next one takes its place.
+            // The link has just been lost, so the loop waits until its slot is free and opens
+            // another.
             if held.own.link.has_ended() {
                 let gone = held.gone.clone();
                 drop(held);
                 gone.cancelled().await;
                 continue;
             }
-            // Whoever would close it as unused looks at this under the lock.
+            // Marked as used under the lock that the closing of unused links takes as well.
             let slot = self.links.0.lock().get(&upstream.serial).cloned();
             let slot = slot.ok_or_else(|| match upstream.is_retired() {
                 true => upstream.retired_error(),
@@ -151,7 +153,7 @@ impl Session {
         }
     }
 
-    /// The link of its own, opened if there is none.
+    /// Returns the session's own link, and opens it if needed.
     pub(super) async fn own_link(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
@@ -186,7 +188,7 @@ impl Session {
             gone: CancellationToken::new(),
         });
         *slot.link.lock() = Some(held.clone());
-        // Whoever ended the session or the instance meanwhile did not see this link.
+        // If the session or the instance ended in the meantime, its shutdown missed this link.
         let is_known = self.links.has(upstream.serial, &slot) && !upstream.is_retired();
         if !is_known || self.is_closed() {
             slot.link.lock().take();
@@ -207,8 +209,8 @@ impl Session {
         Ok(held)
     }
 
-    /// Has the link of a session closed that seems to be abandoned: clients that
-    /// go away without a word would keep the place until they count as idle.
+    /// Closes the link of a session that seems abandoned. Without this, clients that disconnect
+    /// silently would occupy a link until they count as idle.
     fn reclaim(&self, upstream: u64) -> bool {
         let Some(host) = self.host.upgrade() else {
             return false;
@@ -224,14 +226,14 @@ impl Session {
         };
         tracing::info!(
             session = session.serial(),
-            "closing a link of a silent session for another"
+            "closing a link of a silent session because another session needs one"
         );
         let tasks = &self.services.tasks;
         tasks.spawn(async move { held.own.link.close().await });
         true
     }
 
-    /// Tells a new link what the client said before there was this link.
+    /// Restores the client's log level and subscriptions on a new link.
     async fn restore(&self, upstream: &Upstream, link: &Link) {
         let logs = upstream.offer().has("logging");
         if let Some(level) = self.level().filter(|_| logs) {
@@ -256,11 +258,10 @@ impl LinkSource for Arc<Session> {
     }
 }
 
-/// Lives as long as the link: reads its lists, again when they change, closes
-/// it if no call takes it, and forgets it when it ends, so that the next call
-/// opens another.
+/// Runs for the lifetime of a link: reads its lists, reads them again when they change, closes the
+/// link if no call uses it, and frees its slot when it ends, so that the next call opens another.
 async fn tend(session: Weak<Session>, upstream: Arc<Upstream>, slot: Arc<Slot>, held: Arc<Held>) {
-    // Dropped last, also where this task is: whoever waits wants the place.
+    // Dropped last, even if the task is aborted, because waiting calls need the slot to be free.
     let _gone = held.gone.clone().drop_guard();
     let held = held;
     let work = async {
@@ -304,8 +305,8 @@ async fn tend(session: Weak<Session>, upstream: Arc<Upstream>, slot: Arc<Slot>, 
     }
 }
 
-/// What the client said of itself, with the suffix that tells servers that
-/// somebody stands between (S3-4).
+/// Returns the client's `initialize` data with the suffix that shows servers that a proxy is in
+/// between (S3-4).
 fn through_proxy(client: &ClientHello, gateway: Option<&GatewayClient>) -> ClientHello {
     let name = client.client_info.member("name");
     let name = name.as_ref().and_then(Raw::as_text);
@@ -321,15 +322,15 @@ fn through_proxy(client: &ClientHello, gateway: Option<&GatewayClient>) -> Clien
     }
 }
 
-/// Hears what comes over a session's own link and belongs to no call.
+/// Handles messages on a session's own link that belong to no call.
 struct SessionEars {
     session: Weak<Session>,
     upstream: Arc<Upstream>,
 }
 
 impl SessionEars {
-    /// The lists of this link are to be read again; and what one session's
-    /// server changed may have changed for all.
+    /// Requests a new read of this link's lists, and of the shared lists, because a change on one
+    /// link may affect all.
     fn relist(&self, session: &Session) {
         if let Some(held) = session.links.held(self.upstream.serial) {
             held.changed.notify_one();
@@ -349,7 +350,7 @@ impl NotificationHandler for SessionEars {
             "notifications/tools/list_changed"
             | "notifications/prompts/list_changed"
             | "notifications/resources/list_changed" => self.relist(&session),
-            // The server forgot its session and has a new one now.
+            // The server lost its session and has opened a new one.
             "narrows/reopened" => {
                 self.relist(&session);
                 if let Some(held) = session.links.held(self.upstream.serial) {
@@ -387,7 +388,7 @@ impl NotificationHandler for SessionEars {
     }
 
     fn outbox(&self) -> Option<EventSink> {
-        // Over Streamable HTTP a client need not open the stream for these.
+        // Over Streamable HTTP, clients may not have opened the stream for these events.
         let session = self.session.upgrade()?;
         session
             .liveness

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The rule by which a session ends without a word of its client.
+/// The condition that ends a session whose client sends no more messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lifetime {
-    /// It lives as long as the connection: stdio, WebSocket, SSE.
+    /// Ends with the connection: stdio, WebSocket or SSE.
     Connection,
-    /// It ends when `Limits::session_idle` has passed without a message.
+    /// Ends after `Limits::session_idle` without a message.
     Idle,
 }
 
-/// The start of a session and the limit of waiting for its lists.
+/// The start of a session and the time until which its lists wait.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span {
     pub(crate) began: Instant,
@@ -24,9 +24,9 @@ pub(crate) struct Span {
 pub(super) struct Liveness {
     lifetime: Lifetime,
     span: Span,
-    /// Streams and the like that keep the session.
+    /// The number of streams and other holders that keep the session open.
     stays: AtomicUsize,
-    /// Milliseconds after the beginning.
+    /// The time of the last message, in milliseconds after the start.
     last_sign: AtomicU64,
 }
 
@@ -45,7 +45,7 @@ impl Liveness {
         self.lifetime == Lifetime::Connection
     }
 
-    /// Notes a message of the client.
+    /// Records a message from the client.
     pub(super) fn heard(&self) {
         let elapsed = self.age().as_millis() as u64;
         self.last_sign.store(elapsed, Ordering::Relaxed);
@@ -70,7 +70,7 @@ impl Liveness {
         (self.span.began + last).elapsed()
     }
 
-    /// Returns true if an idle session has been silent for longer than `limit`.
+    /// Returns true if the session may end when idle and has been silent for longer than `limit`.
     pub(super) fn is_idle(&self, limit: Duration) -> bool {
         self.lifetime == Lifetime::Idle
             && self.stays.load(Ordering::Relaxed) == 0

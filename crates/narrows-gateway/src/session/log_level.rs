@@ -1,4 +1,4 @@
-//! The levels of `logging/setLevel`, and what a session wants to read.
+//! The levels of `logging/setLevel`, and the filter for a session's log messages.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::Session;
 use crate::call::{Call, ViewSource, text};
 use crate::error::Error;
 
-/// How long the client waits for servers to take the level.
+/// The maximum time that the client waits for servers to accept the level.
 const LEVEL_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,7 +28,7 @@ impl LogLevel {
         "alert",
         "emergency",
     ];
-    /// No level was asked for: the server decides what it sends.
+    /// No level was set, so the server decides which messages it sends.
     pub(super) const UNSET: u8 = u8::MAX;
 
     pub(crate) fn parse(word: &str) -> Option<LogLevel> {
@@ -42,15 +42,15 @@ impl LogLevel {
 }
 
 impl Session {
-    /// Handles `logging/setLevel`: remembers the level and passes it on to
-    /// every server that logs.
+    /// Handles `logging/setLevel`: stores the level and forwards it to every server with the
+    /// logging capability.
     pub(super) async fn set_level(&self, call: Call<'_>) -> Result<Raw, Error> {
         let level = text("level", call.params.find("level")?, call.method)?;
         call.context.observer.named(&level);
         let level = level.as_text().and_then(|level| LogLevel::parse(&level));
         let level = level.ok_or_else(|| {
             Error::BadParams(format!(
-                "Unknown log level; there are {}",
+                "Unknown log level. Use one of {}",
                 LogLevel::WORDS.join(", ")
             ))
         })?;
@@ -60,26 +60,26 @@ impl Session {
 
     async fn pass_on_level(&self, level: LogLevel) {
         let before = self.level.swap(level.0, Ordering::Relaxed);
-        // Gateways that use each other would tell each other without end.
+        // Without this check, gateways that use each other would forward the level endlessly.
         if before == level.0 && self.caller.gateway.is_some() {
             return;
         }
         let Some(host) = self.host.upgrade() else {
             return;
         };
-        // A shared link speaks for several sessions: the most talkative one
-        // decides, and each reads only what it asked for.
+        // Several sessions use a shared link, so it gets the most verbose of their levels. Each
+        // session then filters by its own level.
         let shared = host.lowest_level().unwrap_or(level);
         let view = self.view();
         let telling = view.with_capability("logging").filter_map(|upstream| {
             let (link, level) = match self.needs_own_link(upstream) {
-                // One that is not there yet is told when it is opened.
+                // A link that is not open yet gets the level when it opens.
                 true => (self.links.get(upstream.serial)?, level),
                 false => (upstream.shared_link().ok()?, shared),
             };
             Some(async move { upstream.set_level(&link, level.word()).await })
         });
-        // A server that does not answer must not keep the client waiting.
+        // Limited, because an unresponsive server must not delay the client.
         let _ = timeout(LEVEL_TIMEOUT, join_all(telling)).await;
     }
 

@@ -1,4 +1,4 @@
-//! The resources that a session subscribed to.
+//! The subscriptions of a session to resources.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use crate::subscribers::concerns;
 use narrows_upstream::Upstream;
 use narrows_upstream::exchange::Notice;
 
-/// A client that subscribes to more than this forgets to unsubscribe.
+/// The maximum number of subscriptions. A client with more probably never unsubscribes.
 const MAX: usize = 10_000;
 
-/// By upstream and its own URI: the URI that the client knows.
+/// Maps an upstream and its own URI to the URI that the client knows.
 #[derive(Default)]
 pub(super) struct Subscriptions(Mutex<HashMap<(usize, String), Raw>>);
 
 impl Subscriptions {
-    /// Empties it, for the end of the session.
+    /// Removes and returns all subscriptions at the end of the session.
     pub(super) fn take(&self) -> Vec<(usize, String)> {
         std::mem::take(&mut *self.0.lock()).into_keys().collect()
     }
 }
 
 impl Session {
-    /// The upstream's own URIs of what the client subscribed to there.
+    /// Returns the upstream's own URIs that the client is subscribed to.
     pub(super) fn subscriptions_to(&self, upstream: usize) -> Vec<String> {
         let all = self.subscriptions.0.lock();
         let there = all.keys().filter(|(index, _)| *index == upstream);
@@ -39,7 +39,7 @@ impl Session {
     /// Handles `resources/subscribe`.
     pub(super) async fn subscribe(&self, call: Call<'_>) -> Result<Raw, Error> {
         let (target, uri) = call.resource_target().await?;
-        // Noted first: an update may come together with the answer.
+        // Recorded first, because an update may arrive together with the response.
         let is_new = self.subscribed(&target.upstream, &target.name, &uri);
         let result = call.send(Routed::to(&target, uri)).await;
         if is_new && result.is_err() {
@@ -51,14 +51,14 @@ impl Session {
     /// Handles `resources/unsubscribe`.
     pub(super) async fn unsubscribe(&self, call: Call<'_>) -> Result<Raw, Error> {
         let (target, uri) = call.resource_target().await?;
-        // Another session may still want it over the same link.
+        // Another session may still be subscribed over the same link.
         match self.unsubscribed(&target.upstream, &target.name) {
             true => call.send(Routed::to(&target, uri)).await,
             false => Ok(Raw::empty_object()),
         }
     }
 
-    /// Returns true if the session had not subscribed before.
+    /// Records a subscription. Returns true if it is new for the session.
     fn subscribed(&self, upstream: &Arc<Upstream>, own: &Raw, published: &Raw) -> bool {
         let own = own.as_text().unwrap_or_default().into_owned();
         let mut all = self.subscriptions.0.lock();
@@ -67,7 +67,7 @@ impl Session {
         }
         let before = all.insert((upstream.index, own.clone()), published.clone());
         drop(all);
-        // Over a link of its own, updates come without being looked up.
+        // Updates on the session's own link need no lookup by URI.
         if !self.needs_own_link(upstream) {
             let subscribers = &self.services.subscribers;
             subscribers.add(upstream.index, &own, self.serial);
@@ -75,8 +75,8 @@ impl Session {
         before.is_none()
     }
 
-    /// Returns true if no other session subscribed over the same link, so that
-    /// the server has to know.
+    /// Removes a subscription. Returns true if no other session is subscribed over the same link,
+    /// so that the server must be notified.
     fn unsubscribed(&self, upstream: &Arc<Upstream>, own: &Raw) -> bool {
         let own = own.as_text().unwrap_or_default().into_owned();
         let subscribers = &self.services.subscribers;
@@ -87,7 +87,7 @@ impl Session {
         told
     }
 
-    /// Tells the client of an update, under the URI it knows.
+    /// Notifies the client of an updated resource, under the URI that the client knows.
     pub(crate) fn tell_updated(&self, upstream: &Upstream, notice: &Notice) {
         let Some(params) = &notice.params else { return };
         let Some(place) = params.member("uri") else {
@@ -112,7 +112,7 @@ impl Session {
         });
     }
 
-    /// The client's name for a resource that it subscribed to, or for a part of one.
+    /// Returns the client's URI for a subscribed resource, or for a part of one.
     fn published(&self, upstream: &Upstream, own: &str) -> Option<Raw> {
         let all = self.subscriptions.0.lock();
         if let Some(published) = all.get(&(upstream.index, own.to_owned())) {
@@ -122,7 +122,7 @@ impl Session {
             .iter()
             .find(|((index, whole), _)| *index == upstream.index && concerns(own, whole));
         let (_, published) = whole?;
-        // Parts of what is wrapped are wrapped: only so can the client read them.
+        // The client can read parts of a wrapped resource only under a wrapped URI.
         let wrapped = token::unwrap_uri(&published.as_text()?).is_some();
         wrapped.then(|| Raw::string(&token::wrap_uri(&upstream.slug, own)))
     }

@@ -1,10 +1,10 @@
-//! What servers offer to clients that can be asked.
+//! Offers that differ for clients that can be asked.
 //!
-//! Some servers have other tools for such clients, which can be seen only over
-//! a link that says what the client can be asked. So the first client of its
-//! kind has links of its own opened at once, for their lists; others of the
-//! kind are shown the same. A session whose servers offer it something else
-//! than the shared links do has a view of its own.
+//! Some servers offer other tools to clients that support sampling, elicitation or roots. These
+//! tools are visible only over a link that declares the client's capabilities. So the gateway opens
+//! such links for the first client of a kind at once, to read their lists. Other clients of the
+//! same kind get the same lists. If the offers differ from those of the shared links, the session
+//! has its own view.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
@@ -19,14 +19,13 @@ use crate::call::{LinkSource, ViewSource};
 use crate::catalogue::{Part, View, changes};
 use narrows_upstream::{Offer, OwnLink, Upstream};
 
-/// The view of a session whose links of its own offer something else than the
-/// shared ones.
+/// The view of a session whose own links have a different offer than the shared ones.
 #[derive(Default)]
 pub(super) struct OwnView {
     view: ArcSwapOption<View>,
-    /// Held while the view is built and stored, so that the newest stays.
+    /// Held while the view is built and stored, so that the newest view is kept.
     building: Mutex<()>,
-    /// What servers offer to this session, by the number of the server.
+    /// The offers for this session, by the number of the server.
     variants: Mutex<HashMap<usize, Variant>>,
     survey: Survey,
 }
@@ -36,7 +35,7 @@ impl OwnView {
         self.view.load_full()
     }
 
-    /// Returns true if it is known what servers offer to this client.
+    /// Returns true if the offers for this client are known.
     pub(super) fn is_surveyed(&self) -> bool {
         self.survey.is_done()
     }
@@ -48,16 +47,16 @@ impl OwnView {
 
 struct Variant {
     offer: Arc<Offer>,
-    /// What everybody was offered at that time. When that has changed, and no
-    /// link of its own tells what became of it, this counts no more.
+    /// The shared offer at that time. If it has changed since, the variant is dropped unless the
+    /// session has its own link, which reports changes itself.
     base: Arc<Offer>,
 }
 
 /// The servers whose offers were read for a session.
 struct Survey {
-    /// Numbers of instances.
+    /// The numbers of the instances that were read.
     seen: Mutex<HashSet<u64>>,
-    /// The number of servers being read; `None` before the first.
+    /// The number of servers being read. `None` before the first.
     running: watch::Sender<Option<usize>>,
 }
 
@@ -75,7 +74,7 @@ impl Survey {
         *self.running.borrow() == Some(0)
     }
 
-    /// Ready when it is known what servers offer to this client.
+    /// Waits until the offers for this client are known.
     async fn done(&self) {
         let mut running = self.running.subscribe();
         // The sender lives as long as `self`, so this cannot fail.
@@ -93,7 +92,7 @@ impl Survey {
     }
 }
 
-/// Whether a link's lists are read for the first time.
+/// Distinguishes the first read of a link's lists from later ones.
 #[derive(Clone, Copy)]
 pub(super) enum Reading {
     First,
@@ -101,11 +100,11 @@ pub(super) enum Reading {
 }
 
 impl Session {
-    /// Finds out what servers that were not looked at yet offer to clients like
-    /// this one. Returns at once; `survey` is done when it is known.
+    /// Starts reading the offers of new servers for clients like this one, and returns immediately.
+    /// `survey` is done when all are known.
     pub(crate) fn survey(self: &Arc<Self>) {
         let view = self.preset_view().view();
-        // A client that can be asked nothing is offered what everybody is.
+        // Clients that cannot be asked get the shared offer.
         let differs = |upstream: &&Arc<Upstream>| {
             self.caller.asks.any()
                 && !self.caller.has_come_round()
@@ -137,10 +136,10 @@ impl Session {
         });
     }
 
-    /// Builds the view again if this session has its own; false if it has not.
+    /// Rebuilds the session's own view. Returns false if the session has none.
     pub(crate) fn rebuild_view(self: &Arc<Self>, parts: &[Part]) -> bool {
         if self.caller.asks.any() {
-            // Servers that came since are looked at as well.
+            // Includes servers that were added since.
             self.drop_old_variants(parts);
             self.survey();
         }
@@ -152,7 +151,7 @@ impl Session {
         true
     }
 
-    /// Takes up what a link of its own offers, if it is something else.
+    /// Uses the offer of the session's own link if it differs from the shared one.
     fn adopt(&self, upstream: &Arc<Upstream>, offer: Arc<Offer>) {
         let Some(host) = self.host.upgrade() else {
             return;
@@ -187,7 +186,7 @@ impl Session {
         self.tell_changed(&changes);
     }
 
-    /// Forgets what counts no more, so that it is looked at again.
+    /// Removes outdated variants, so that they are read again.
     fn drop_old_variants(&self, parts: &[Part]) {
         let mut variants = self.own_view.variants.lock();
         let before = variants.len();
@@ -203,8 +202,8 @@ impl Session {
     }
 }
 
-/// Opens a link to see what it offers. One client at a time: the next one finds
-/// it seen.
+/// Opens a link to read its offer. Runs for one client at a time, so that the next client finds the
+/// offer known.
 async fn look(session: &Weak<Session>, upstream: &Arc<Upstream>) {
     let _lookup = upstream.variant_lookup().await;
     let Some(live) = session.upgrade() else {
@@ -219,12 +218,12 @@ async fn look(session: &Weak<Session>, upstream: &Arc<Upstream>) {
             held.seen.cancelled().await;
         }
         Err(error) => {
-            tracing::debug!(server = %upstream.settings.id, "no link for its lists: {error}")
+            tracing::debug!(server = %upstream.settings.id, "could not open a link to read the lists: {error}")
         }
     }
 }
 
-/// Reads the lists of a link of a session's own.
+/// Reads the lists of a session's own link.
 pub(super) async fn read_offer(
     session: &Weak<Session>,
     upstream: &Arc<Upstream>,
@@ -238,8 +237,8 @@ pub(super) async fn read_offer(
         let offer = Arc::new(offer);
         match reading {
             Reading::First => upstream.keep_variant(session.caller.asks, offer.clone()),
-            // This may be the session's own doing, or what was read first was
-            // not all yet: the next client of the kind looks for itself.
+            // The session itself may have caused the change, or the first read was incomplete, so
+            // the next client of the kind reads the offer again.
             Reading::Again => upstream.doubt_variant(session.caller.asks, &offer),
         }
         session.adopt(upstream, offer);

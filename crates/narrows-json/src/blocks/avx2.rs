@@ -1,8 +1,8 @@
-//! The words of a block, made with the vector instructions that most x86-64
-//! machines of the last ten years have.
+//! Builds the bit masks of a block with AVX2 instructions, which most x86-64 machines of the last
+//! ten years support.
 //!
-//! This is the one module of the project with `unsafe` code: two calls of a
-//! function that may only run where those instructions are.
+//! This is the only module of the project with `unsafe` code. It calls functions that require these
+//! instructions.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
@@ -10,7 +10,7 @@ use std::arch::x86_64::*;
 use super::{Block, Cursor, Input, Marks, Stop, StringEnd, Tests};
 use crate::error::ParseResult;
 
-/// The proof that this machine has the instructions: only `new` makes one.
+/// Proof that the CPU supports the required instructions. Only `new` creates it.
 #[derive(Debug, Clone, Copy)]
 pub struct Detected(());
 
@@ -32,8 +32,8 @@ pub(super) fn count(
     target: usize,
     input: Input,
 ) -> ParseResult<Stop> {
-    // SAFETY: the function asks for nothing but the features that it names, and
-    // that they are there was detected, or there would be no `Detected`.
+    // SAFETY: `advance` requires only the CPU features named in its attribute. A `Detected` exists
+    // only if all of them were detected.
     unsafe { advance::<true>(cursor, text, target, input) }
 }
 
@@ -81,7 +81,7 @@ fn advance<const COUNT: bool>(
     target: usize,
     input: Input,
 ) -> ParseResult<Stop> {
-    // Closures may use what the function around them may.
+    // Closures inherit the target features of the enclosing function.
     let tests = Tests {
         plain: |block: &Block| plain::<COUNT>(load(block)),
         marks: |block: &Block| marks::<COUNT>(load(block)),
@@ -118,8 +118,8 @@ fn marks<const COUNT: bool>(halves: Halves) -> Marks {
     }
 }
 
-/// By the two hex digits of a character: each high digit has a bit of its own,
-/// and each low digit those of the high digits that it goes with.
+/// Classifies a byte by its two hex digits: each high digit has its own bit, and each low digit has
+/// the bits of the high digits that it may be combined with.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn simple(halves: Halves) -> u64 {
@@ -168,7 +168,7 @@ fn equal(half: __m256i, byte: u8) -> __m256i {
     _mm256_cmpeq_epi8(half, _mm256_set1_epi8(byte as i8))
 }
 
-/// Quotes, and the bytes below 0x20.
+/// Matches quotes and bytes below 0x20.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn end(half: __m256i) -> __m256i {
@@ -177,14 +177,14 @@ fn end(half: __m256i) -> __m256i {
     _mm256_or_si256(equal(half, b'"'), control)
 }
 
-/// Bytes from 0x80 to 0xBF, which as signed numbers are those below -64.
+/// Matches bytes from 0x80 to 0xBF, which are below -64 as signed numbers.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn continuation(half: __m256i) -> __m256i {
     _mm256_cmpgt_epi8(_mm256_set1_epi8(-64), half)
 }
 
-/// The high bit of each byte, the first byte's lowest.
+/// Collects the high bit of each byte. Bit 0 belongs to the first byte.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn bits(halves: Halves) -> u64 {
@@ -192,7 +192,7 @@ fn bits(halves: Halves) -> u64 {
     low | high << 32
 }
 
-/// Compilers make two loads of this, and it needs no pointers.
+/// Loads a block without raw pointers. Compilers reduce this to two load instructions.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn load(block: &Block) -> Halves {

@@ -1,8 +1,7 @@
-//! The words of a block, made for any machine.
+//! Builds the bit masks of a block on any machine.
 //!
-//! Bytes are tested by loops without branches, which compilers turn into
-//! whatever vector instructions all machines of a kind have. That is why there
-//! is no `||` in here.
+//! Bytes are tested in branch-free loops, which compilers vectorise with the baseline instructions
+//! of the target. For that reason this module avoids `||`.
 
 use super::{Block, Cursor, ESCAPE, Input, Marks, Stop, StringEnd, Tests, escape};
 use crate::error::{ParseResult, Reason, fault};
@@ -23,8 +22,8 @@ pub(super) fn count(
     super::advance::<true>(cursor, text, target, input, tests)
 }
 
-/// Moves from one quote, backslash or control character to the next. Making words
-/// of all blocks would take several times as long as testing them for those.
+/// Jumps from one quote, backslash or control character to the next. Building the masks of every
+/// block would take several times as long as searching for these bytes.
 pub(super) fn skip(cursor: &mut Cursor, text: &[u8], input: Input) -> ParseResult<StringEnd> {
     let mut search = Search::default();
     loop {
@@ -55,19 +54,18 @@ pub(super) fn first_special(text: &[u8], start: usize) -> (usize, bool) {
     (at, search.not_ascii)
 }
 
-/// Finds the bytes that a string cannot simply contain, one after the other.
+/// Iterates over the bytes that end or escape a string: quotes, backslashes and control characters.
 #[derive(Default)]
 struct Search {
-    /// Set if a byte before the last place given out, or shortly after it, is
-    /// not ASCII.
+    /// Set if a byte before the last returned position, or shortly after it, is not ASCII.
     not_ascii: bool,
-    /// Escapes come in swarms, as in JSON within JSON. While they do, the next
-    /// one is looked for word by word before whole blocks are tested.
+    /// Set while escapes are dense, as in JSON nested in JSON. The search then tests two words
+    /// before it scans larger chunks.
     crowded: bool,
 }
 
 impl Search {
-    /// The next such byte at or after `at`; the text's length if none comes.
+    /// Returns the position of the next such byte at or after `at`, or the length of the text.
     #[inline(always)]
     fn next(&mut self, text: &[u8], at: usize) -> usize {
         let found = match self.crowded {
@@ -130,7 +128,7 @@ impl Search {
     }
 }
 
-/// Half a block, for which vectors of all machines have enough registers.
+/// Half a block. Every supported target has enough vector registers for it.
 const HALF: usize = 32;
 
 #[inline(always)]
@@ -182,11 +180,11 @@ fn is_continuation(byte: u8) -> bool {
     (byte as i8) < -64
 }
 
-/// One bit for each byte, the first byte's lowest.
+/// Returns one bit per byte. Bit 0 belongs to the first byte.
 ///
-/// Vectors are good at putting the bits of bytes that stand apart into one
-/// byte, here every eighth, but not of those side by side. So the bits come
-/// out as a square with its rows for columns, and are turned at the end.
+/// Vector instructions combine bytes that are eight apart more efficiently than adjacent ones. The
+/// bits are therefore collected as an 8×8 matrix with rows and columns swapped, which is transposed
+/// at the end.
 #[inline(always)]
 fn bits(block: &Block, test: impl Fn(u8) -> bool) -> u64 {
     let mut passed = [0_u8; 64];
@@ -200,7 +198,7 @@ fn bits(block: &Block, test: impl Fn(u8) -> bool) -> u64 {
     )
 }
 
-/// Eight times each bit of a byte.
+/// Each bit of a byte, repeated eight times.
 const BIT_OF_ROW: [u8; 64] = {
     let mut bits = [0; 64];
     let mut place = 0;
@@ -211,8 +209,8 @@ const BIT_OF_ROW: [u8; 64] = {
     bits
 };
 
-/// Makes the rows of a square of 8 bits by 8 its columns: swaps what lies on
-/// either side of the diagonal, in squares of 2, of 4 and of 8.
+/// Transposes an 8×8 bit matrix by swapping the halves on either side of the diagonal in blocks of
+/// 2, 4 and 8.
 #[inline(always)]
 fn turn(square: u64) -> u64 {
     let swap = |square: u64, distance: u32, upper: u64| {

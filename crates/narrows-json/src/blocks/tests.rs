@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Bit by bit, as one would read it aloud.
+/// Reference implementation: examines one bit at a time.
 fn escaping_one_by_one(backslashes: u64) -> u64 {
     let mut escaping = 0;
     let mut at = 0;
@@ -21,7 +21,7 @@ proptest! {
     fn every_other_backslash_of_a_run_escapes(
         some: u64, many in prop::collection::vec(any::<u64>(), 1..4)
     ) {
-        // A backslash after one that escapes does not, whatever comes then.
+        // An escaped backslash does not escape the next byte.
         for backslashes in [some, many.iter().fold(0, |all, more| all | more), u64::MAX << (some % 64)] {
             prop_assert_eq!(escaping(backslashes), escaping_one_by_one(backslashes));
         }
@@ -43,8 +43,8 @@ fn engines() -> [Engine; 2] {
     [Engine::Portable, Engine::best()]
 }
 
-/// Reads a string in chunks of a size. What is not judged of one is put before
-/// the next.
+/// Reads a string in chunks of `size` bytes. Bytes that cannot be judged yet are prepended to the
+/// next chunk.
 fn skip_in_chunks(engine: Engine, string: &[u8], size: usize) -> Result<usize, (usize, Reason)> {
     let mut cursor = Cursor::new(0);
     let (mut before, mut held) = (0, Vec::new());
@@ -81,7 +81,7 @@ const ESCAPES: &[&[u8]] = &[
 ];
 const ENDS_AND_MISTAKES: &[&[u8]] = &[b"\"", b"\\", b"\\u12", b"\\x", b"\n", b"\xff", b"\x1f"];
 
-/// The inside of a string as it may be written, with mistakes, and perhaps its end.
+/// Generates the content of a string, possibly with errors and a closing quote.
 fn inside() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         6 => "[a-zé語]{1,30}".prop_map(String::into_bytes),

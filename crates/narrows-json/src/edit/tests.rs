@@ -9,7 +9,7 @@ fn raw(text: &str) -> Raw {
     Raw::parse(Bytes::copy_from_slice(text.as_bytes())).expect("valid JSON")
 }
 
-/// Every result of an edit must be JSON still.
+/// The result of every edit must be valid JSON.
 #[track_caller]
 fn check(edited: Raw, expected: &str) {
     assert_eq!(edited.as_str(), expected);
@@ -157,8 +157,8 @@ proptest! {
         prop_assert_eq!(edited.decode::<Value>().expect("valid").to_string(), expected.to_string());
     }
 
-    /// Goes down to any depth by the numbers in `path`, replaces or adds
-    /// there, and does the same to the tree.
+    /// Follows `path` to any depth, replaces or adds a value there, and applies the same change to
+    /// the model tree.
     #[test]
     fn edits_at_depth_agree_with_serde_json(
         text in json_text(),
@@ -171,7 +171,7 @@ proptest! {
         for path in paths {
             let (place, node) = descend(&whole, &mut tree, &path);
             match node {
-                // Members can be added to one object any number of times.
+                // Members can be added to the same object repeatedly.
                 Tree::Object(members) => {
                     edit = edit.insert(&place, "new", raw(&value));
                     members.push(("new".to_owned(), Tree::Leaf(value.clone())));
@@ -189,7 +189,7 @@ proptest! {
     }
 }
 
-/// The model: a value with its members and elements, leaves as text.
+/// The model: a tree of members and elements, with scalars as text.
 #[derive(Debug, Clone, PartialEq)]
 enum Tree {
     Object(Vec<(String, Tree)>),
@@ -236,8 +236,7 @@ fn descend<'t>(whole: &Raw, tree: &'t mut Tree, path: &[usize]) -> (Raw, &'t mut
     let mut place = whole.clone();
     let mut node = tree;
     for &step in path {
-        // Added members are beyond what the original has, so only original
-        // ones are stepped into.
+        // The original does not contain the added members, so only its own members are visited.
         let children: Vec<Raw> = match place.kind() {
             Kind::Object => place.members().map(|(_, value)| value).collect(),
             _ => place.elements().collect(),

@@ -1,29 +1,28 @@
-//! A text that arrives in chunks: that its bytes are UTF-8, where each chunk
-//! stands in the text, and the few bytes at the end of a chunk that cannot be
-//! judged before the next one.
+//! Support for texts that arrive in chunks: checks UTF-8, tracks the position of each chunk, and
+//! holds the few bytes at the end of a chunk that cannot be judged before the next one.
 
 use super::{Parser, Visitor, at_start};
 use crate::blocks::{BEFORE, EDGE, Input};
 use crate::error::{Error, Reason};
 use crate::place::Place;
 
-/// A parser of one JSON text that arrives in chunks, which may begin and end
-/// anywhere. Besides what its visitor keeps, it holds less than
-/// [`ChunkParser::MOST_HELD`] bytes of the text and one bit per level of depth.
+/// A parser of one JSON text that arrives in chunks of any size. In addition to the state of its
+/// visitor, it holds less than [`ChunkParser::MOST_HELD`] bytes of the text and one bit per nesting
+/// level.
 pub struct ChunkParser<V> {
     parser: Parser,
     visitor: V,
-    /// The end of the last chunk, as far as it is not judged.
+    /// The end of the last chunk that could not be judged yet.
     held: Vec<u8>,
-    /// How many bytes of the text that comes next, the held ones first, are
-    /// known to be UTF-8.
+    /// The number of bytes of the next text, starting with the held ones, that are known to be
+    /// UTF-8.
     checked: usize,
-    /// Where the text that comes next begins.
+    /// The position at which the next text starts.
     begin: Place,
     failed: Option<LocatedError>,
 }
 
-/// The place and the reason at which a text in chunks stops being JSON.
+/// A syntax error in a text that arrives in chunks: its position and reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocatedError {
     pub place: Place,
@@ -31,11 +30,12 @@ pub struct LocatedError {
 }
 
 impl<V: Visitor> ChunkParser<V> {
-    /// Fewer bytes are held than the edge of a string and the beginning of a
-    /// character have; the longest word is shorter.
+    /// The upper bound of held bytes: the edge of a string and the start of a character. The
+    /// longest literal is shorter.
     pub const MOST_HELD: usize = EDGE + 4;
 
-    /// So much is joined to what is held that it is judged to its end at once.
+    /// The number of bytes of the next chunk that are appended to the held ones. This is enough to
+    /// judge all held bytes.
     const JOINED: usize = 2 * Self::MOST_HELD;
 
     pub fn new(visitor: V) -> ChunkParser<V> {
@@ -57,23 +57,22 @@ impl<V: Visitor> ChunkParser<V> {
         &mut self.visitor
     }
 
-    /// The number of bytes that are held.
+    /// Returns the number of held bytes.
     pub fn held(&self) -> usize {
         self.held.len()
     }
 
-    /// Reads the next chunk. An error is final: every later chunk gets the same.
+    /// Reads the next chunk. An error is final: all later calls return the same error.
     pub fn push(&mut self, chunk: &[u8]) -> Result<(), LocatedError> {
         let mut chunk = chunk;
         if !self.held.is_empty() {
-            // What is held ends in the first few bytes of the chunk; only those
-            // are copied to it.
+            // The first few bytes of the chunk complete the held token, so only those are copied.
             let mut text = std::mem::take(&mut self.held);
             let held = text.len();
             text.extend_from_slice(&chunk[..chunk.len().min(Self::JOINED)]);
             let read = self.read(&text, Input::Partial)?;
             let Some(of_chunk) = read.checked_sub(held) else {
-                // The chunk is so short that it is held as well.
+                // The chunk is too short to complete the token and is held as well.
                 text.drain(..read);
                 self.held = text;
                 return Ok(());
@@ -87,22 +86,21 @@ impl<V: Visitor> ChunkParser<V> {
         Ok(())
     }
 
-    /// Ends the text, and returns the visitor if it was one JSON value.
+    /// Ends the text and returns the visitor if the text was one JSON value.
     pub fn finish(mut self) -> Result<V, LocatedError> {
         let text = std::mem::take(&mut self.held);
         self.read(&text, Input::Complete)?;
         Ok(self.visitor)
     }
 
-    /// Reads a text as far as it can be judged, which is all of it but for less
-    /// than [`ChunkParser::MOST_HELD`] bytes; returns how far.
+    /// Reads as much of the text as can be judged and returns the number of bytes read. Fewer than
+    /// [`ChunkParser::MOST_HELD`] bytes are left over.
     fn read(&mut self, text: &[u8], input: Input) -> Result<usize, LocatedError> {
         if let Some(error) = self.failed {
             return Err(error);
         }
         let utf8 = Utf8::check(text, self.checked, input);
-        // Nothing follows a byte that is wrong. A text that has one may have
-        // stopped being JSON before that.
+        // An invalid byte ends the text. A syntax error before it has priority.
         let input = match utf8.wrong {
             true => Input::Complete,
             false => input,
@@ -151,9 +149,9 @@ impl<V: Visitor> ChunkParser<V> {
 }
 
 struct Utf8 {
-    /// So many bytes are UTF-8.
+    /// The number of valid UTF-8 bytes.
     valid: usize,
-    /// The bytes behind them are wrong, and not only unfinished.
+    /// True if the bytes that follow are invalid, not only incomplete.
     wrong: bool,
 }
 
@@ -176,7 +174,7 @@ impl Utf8 {
     }
 }
 
-/// How many bytes at the end of a text begin a character that needs more.
+/// Returns the number of bytes of an incomplete character at the end of a text.
 fn unfinished(text: &[u8]) -> usize {
     for (before, byte) in text.iter().rev().take(3).enumerate() {
         let length = match byte {

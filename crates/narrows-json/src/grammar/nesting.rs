@@ -1,4 +1,4 @@
-//! The objects and arrays that are open.
+//! The open objects and arrays.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Container {
@@ -6,9 +6,8 @@ pub(crate) enum Container {
     Object,
 }
 
-/// The open containers, innermost last: a stack of bits, set for objects. The
-/// newest word is kept outside the vector, so that shallow texts allocate
-/// nothing.
+/// The open containers as a stack of bits, innermost last. A set bit is an object. The newest word
+/// is stored outside the vector, so that shallow texts allocate nothing.
 #[derive(Default)]
 pub(super) struct Nesting {
     depth: usize,

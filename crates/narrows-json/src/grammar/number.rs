@@ -1,12 +1,12 @@
-//! Numbers, which may be read in several parts.
+//! Numbers, which may arrive in several parts.
 
-/// The last byte of a number that was read, by what may follow it.
+/// The state after the last byte of a number: determines the bytes that may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Digit {
-    /// None yet.
+    /// Before the first byte.
     Start,
     Minus,
-    /// A leading zero, which stands alone: `01` is no JSON number.
+    /// A leading zero. No digit may follow: `01` is not a JSON number.
     Zero,
     Whole,
     Point,
@@ -16,12 +16,12 @@ pub(super) enum Digit {
     Exponent,
 }
 
-/// The last digit of a number that may end with it, or of one that may not.
+/// The state at the end of the available digits: `Ok` if the number may end here.
 pub(super) type Last = Result<Digit, Digit>;
 
-/// Reads a number on from its last digit, up to the first byte that does not
-/// belong to it. Each test is left for the one below it, so that a caller that
-/// begins at `Start` pays for no other beginning.
+/// Continues a number from its last state up to the first byte that does not belong to it. Each
+/// test falls through to the next one, so that a caller that starts at `Start` does not pay for the
+/// other states.
 #[inline(always)]
 pub(super) fn number(text: &[u8], start: usize, last: Digit) -> (usize, Last) {
     let mut at = start;

@@ -7,11 +7,11 @@ use crate::blocks::{Cursor, Engine};
 use crate::strategy::{json_text, nearly_json};
 use crate::string::short;
 
-/// Notes everything that it hears of, by its place in the whole text.
+/// Records every event with its position in the whole text.
 struct Notes {
     engine: Engine,
     cursor: Cursor,
-    /// Where the text at hand begins in the whole one.
+    /// The position at which the current chunk starts in the whole text.
     begin: usize,
     notes: Vec<(&'static str, usize, usize)>,
 }
@@ -101,8 +101,8 @@ fn in_chunks<'a>(engine: Engine, chunks: impl Iterator<Item = &'a [u8]>) -> Outc
     parser.finish().map(|notes| notes.notes).map_err(located)
 }
 
-/// A text is read alike as a whole and however it is cut, in two at every place
-/// and in many; returns whether it is JSON.
+/// Checks that a text gives the same events as a whole and in chunks, both split in two at every
+/// position and split into many. Returns true if it is valid JSON.
 #[track_caller]
 fn agree(text: &[u8]) -> bool {
     let expected = whole(Engine::Portable, text);
@@ -119,8 +119,8 @@ fn agree(text: &[u8]) -> bool {
             assert_eq!(many, expected, "{size}: {shown}");
         }
     }
-    // A scanner looks for UTF-8 in strings only, so that the first mistake in a
-    // text that is not may be another one.
+    // A scanner checks UTF-8 only in strings, so it may report a different first error for a text
+    // that is not UTF-8.
     let mut scanner = Scanner::new(text);
     scanner.space();
     let scanned = scanner.value().and_then(|_| scanner.end());
@@ -277,7 +277,7 @@ proptest! {
 
     #[test]
     fn what_serde_json_accepts_is_read(bytes in nearly_json()) {
-        // For slices serde_json leaves UTF-8 in skipped strings unchecked.
+        // For slices, serde_json does not check UTF-8 in skipped strings.
         let expected = std::str::from_utf8(&bytes)
             .is_ok_and(|text| serde_json::from_str::<IgnoredAny>(text).is_ok());
         prop_assert_eq!(agree(&bytes), expected, "{}", bytes.escape_ascii());

@@ -86,10 +86,10 @@ fn commas_stand_between_values_only() {
 
 #[test]
 fn texts_that_end_early_are_refused() {
-    refuses(b"", 0, "the text ends early");
-    refuses(b"  ", 2, "the text ends early");
-    refuses(b"[", 1, "the text ends early");
-    refuses(b"{\"a\":", 5, "the text ends early");
+    refuses(b"", 0, "unexpected end of the text");
+    refuses(b"  ", 2, "unexpected end of the text");
+    refuses(b"[", 1, "unexpected end of the text");
+    refuses(b"{\"a\":", 5, "unexpected end of the text");
     refuses(b"\"abc", 4, "the text ends inside a string");
     refuses(b"[1", 2, "expected a comma or a closing bracket");
     refuses(b"{} {}", 3, "text after the value");
@@ -111,7 +111,7 @@ fn lone_surrogates_are_accepted() {
 
 #[test]
 fn control_characters_in_strings_are_refused_at_every_place_of_a_block() {
-    // Positions on both sides of every block border the search might have.
+    // Covers positions on both sides of every block boundary.
     for length in 0..200 {
         for control in [0_u8, 0x0a, 0x1f] {
             let mut text = vec![b'"'];
@@ -142,7 +142,7 @@ fn a_million_levels_are_no_burden() {
         assert_eq!(scan(text.as_bytes()), Ok(0..text.len()));
         let mut scanner = Scanner::new(text.as_bytes());
         assert_eq!(scanner.skip(), 0..text.len());
-        // One bracket of the wrong kind, half way out.
+        // Replaces one bracket, halfway out, by the wrong kind.
         let wrong = text.len() - depth;
         let mut bytes = text.into_bytes();
         bytes[wrong] ^= b'}' ^ b']';
@@ -160,7 +160,7 @@ proptest! {
 
     #[test]
     fn nothing_else_is_accepted(bytes in nearly_json()) {
-        // For slices serde_json leaves UTF-8 in skipped strings unchecked.
+        // For slices, serde_json does not check UTF-8 in skipped strings.
         let expected = std::str::from_utf8(&bytes)
             .is_ok_and(|text| serde_json::from_str::<IgnoredAny>(text).is_ok());
         prop_assert_eq!(scan(&bytes).is_ok(), expected, "{}", bytes.escape_ascii());

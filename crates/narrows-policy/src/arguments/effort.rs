@@ -1,11 +1,10 @@
-//! How much work a schema can make.
+//! Limits on the work that a schema can cause.
 //!
-//! A few lines of schema can ask for years: `allOf` of two references, each to
-//! `allOf` of two references, and so on; or a recursive one that applies itself
-//! twice at each level of the arguments. And a chain of references can be as
-//! high as the stack. So the worst case for each depth of arguments is reckoned
-//! up once, when the schema is compiled, by the same steps that the validator
-//! takes; arguments that are deeper than that allows are not checked.
+//! A few lines of schema can cause years of work, for example `allOf` with two references, each to
+//! another `allOf` with two references, and so on, or a recursive schema that applies itself twice
+//! at each level of the arguments. A chain of references can also exhaust the stack. When a schema
+//! is compiled, the worst case is computed for each depth of arguments, with the same steps as the
+//! validator. Arguments deeper than the limits allow are not checked.
 
 use std::collections::HashMap;
 
@@ -14,39 +13,39 @@ use serde_json::{Map, Value};
 
 use super::keywords::{IN_PLACE_LISTS, IN_PLACE_MAPS, REFERENCES, resolve};
 
-/// The most schemas that are applied on the way to one value of the arguments.
+/// The maximum number of schemas applied on the path to one value of the arguments.
 const MAX_VISITS: u64 = 10_000;
 
-/// The most schemas that are applied within each other: each costs stack.
+/// The maximum nesting of applied schemas. Each level uses stack.
 const MAX_HEIGHT: usize = 500;
 
-/// The most schemas within each other that apply to the same value.
+/// The maximum nesting of schemas that apply to the same value.
 const MAX_IN_PLACE: usize = 60;
 
-/// The most steps from value to value that all schemas together describe.
+/// The maximum number of steps from value to value in all schemas together.
 const MAX_STEPS: usize = 100_000;
 
-/// Nothing deeper can be read.
+/// The maximum depth of arguments. Deeper JSON cannot be parsed.
 const MAX_DEPTH: usize = 128;
 
-/// What checking arguments may take.
+/// The worst-case cost of checking arguments.
 #[derive(Clone, Copy)]
 pub(super) struct Effort {
-    /// The deepest arguments that can be checked with an effort that is bounded.
+    /// The maximum depth of arguments at which the cost stays within the limits.
     pub(super) deepest: usize,
-    /// The most schemas that are applied on the way to one value of those.
+    /// The maximum number of schemas applied on the path to one value at this depth.
     pub(super) visits: u64,
 }
 
-/// What occurs in a schema at most: a property may have the name of a keyword.
+/// Upper bounds of the keywords in a schema. A property with the name of a keyword is counted too.
 pub(super) struct Counted {
     /// Regular expressions.
     pub(super) patterns: usize,
-    /// Choices between several forms.
+    /// `anyOf` and `oneOf` keywords.
     pub(super) choices: usize,
 }
 
-/// Fails if not even single values can be checked.
+/// Computes the cost of a schema. Fails if even flat arguments exceed the limits.
 pub(super) fn reckoned(root: &Value, draft: Draft) -> Result<Effort, String> {
     let mut survey = Survey {
         root,
@@ -65,12 +64,12 @@ pub(super) fn reckoned(root: &Value, draft: Draft) -> Result<Effort, String> {
         survey.levels.push(level);
     }
     match reckon(&survey.levels) {
-        Effort { deepest: 0, .. } => Err("it takes too much work".into()),
+        Effort { deepest: 0, .. } => Err("checking it takes too much work".into()),
         effort => Ok(effort),
     }
 }
 
-/// Looks at all of it once.
+/// Counts the keywords in a single pass over the schema.
 pub(super) fn count(schema: &Value) -> Counted {
     let (mut patterns, mut choices) = (0, 0);
     let mut left = vec![schema];
@@ -91,18 +90,18 @@ pub(super) fn count(schema: &Value) -> Counted {
     Counted { patterns, choices }
 }
 
-/// All that one schema applies to a value, and to what is in it.
+/// All schemas that one schema applies to a value and to its members or elements.
 #[derive(Default)]
 struct Level<'v> {
-    /// Schemas for the value itself, as often as they are applied.
+    /// The number of schemas applied to the value itself, counting repetitions.
     visits: u64,
-    /// How many of them lie within each other.
+    /// The maximum nesting of these schemas.
     height: usize,
-    /// Schemas for a member or element, by its name or position.
+    /// Schemas for a specific member or element.
     some: HashMap<Step<'v>, Vec<usize>>,
-    /// Schemas for any of the members.
+    /// Schemas for any member.
     members: Vec<usize>,
-    /// Schemas for any of the elements.
+    /// Schemas for any element.
     elements: Vec<usize>,
 }
 
@@ -114,9 +113,9 @@ enum Step<'v> {
 
 struct Survey<'v> {
     root: &'v Value,
-    /// The keyword that gives a schema an address of its own.
+    /// The keyword that gives a schema its own base URI.
     identifier: &'static str,
-    /// The schemas that are applied to a value of its own, in the order found.
+    /// The schemas that are applied to a nested value, in the order in which they were found.
     places: Vec<&'v Value>,
     known: HashMap<*const Value, usize>,
     levels: Vec<Level<'v>>,
@@ -124,7 +123,8 @@ struct Survey<'v> {
 }
 
 impl<'v> Survey<'v> {
-    /// Recurses no deeper than [`MAX_IN_PLACE`].
+    /// Adds a schema and everything that it applies to the same value. Recurses at most
+    /// [`MAX_IN_PLACE`] levels deep.
     fn apply(
         &mut self,
         schema: &'v Value,
@@ -137,16 +137,16 @@ impl<'v> Survey<'v> {
             return Ok(());
         };
         let itself = std::ptr::from_ref(schema);
-        // The validator breaks such circles too.
+        // The validator also stops at such cycles.
         if within.contains(&itself) {
             return Ok(());
         }
-        // Below an address of its own references mean something else, which is
-        // not followed here.
+        // Below a schema with its own base URI, references resolve differently, which is not
+        // supported here.
         if !std::ptr::eq(schema, self.root)
             && keywords.get(self.identifier).is_some_and(Value::is_string)
         {
-            return Err("a schema within it has an address of its own".into());
+            return Err("a subschema has its own base URI".into());
         }
         within.push(itself);
         level.visits += times;
@@ -155,7 +155,7 @@ impl<'v> Survey<'v> {
             return Err("too many schemas apply to one value".into());
         }
         self.descend(keywords, level)?;
-        // Which members are left over is found out by applying all once more.
+        // The validator finds the unevaluated members by applying all schemas again.
         let leftover = |name| keywords.contains_key(name);
         let times = match leftover("unevaluatedProperties") || leftover("unevaluatedItems") {
             true => times * 3,
@@ -169,14 +169,14 @@ impl<'v> Survey<'v> {
                 continue;
             };
             let target = resolve(self.root, reference)
-                .ok_or_else(|| "it has a reference that leads out of it".to_string())?;
+                .ok_or_else(|| "it has an external or unresolvable reference".to_string())?;
             self.apply(target, level, within, times)?;
         }
         within.pop();
         Ok(())
     }
 
-    /// Notes the schemas for what is in the value.
+    /// Records the schemas that apply to members and elements of the value.
     fn descend(
         &mut self,
         keywords: &'v Map<String, Value>,
@@ -224,7 +224,7 @@ impl<'v> Survey<'v> {
     fn place(&mut self, schema: &'v Value) -> Result<usize, String> {
         self.steps += 1;
         if self.steps > MAX_STEPS {
-            return Err("it describes too much".into());
+            return Err("it has too many subschemas".into());
         }
         let next = self.places.len();
         let place = *self.known.entry(std::ptr::from_ref(schema)).or_insert(next);
@@ -235,7 +235,7 @@ impl<'v> Survey<'v> {
     }
 }
 
-/// The schemas that are applied to the same value.
+/// Returns the schemas that apply to the same value.
 fn in_place(keywords: &Map<String, Value>) -> impl Iterator<Item = &Value> {
     let single = ["not", "if", "then", "else", "propertyNames"];
     let single = single.into_iter().filter_map(|name| keywords.get(name));
@@ -250,9 +250,9 @@ fn in_place(keywords: &Map<String, Value>) -> impl Iterator<Item = &Value> {
         .chain(maps.flat_map(Map::values))
 }
 
-/// The greatest depth at which neither bound is passed, from the leaves up.
+/// Returns the greatest depth at which both limits are met, computed from the leaves up.
 fn reckon(levels: &[Level<'_>]) -> Effort {
-    // For arguments of depth 0, which are single values.
+    // The cost at depth 0: scalar values.
     let mut worst: Vec<(u64, usize)> = levels
         .iter()
         .map(|level| (level.visits, level.height))
@@ -267,7 +267,7 @@ fn reckon(levels: &[Level<'_>]) -> Effort {
             };
         }
         if next == worst {
-            // Nothing grows any more: the schema ends before the arguments do.
+            // The cost no longer grows, because the schema describes no deeper values.
             break;
         }
         worst = next;
@@ -278,7 +278,7 @@ fn reckon(levels: &[Level<'_>]) -> Effort {
     }
 }
 
-/// What a level costs, with the most expensive member or element below it.
+/// Returns the cost of a level, including its most expensive member or element.
 fn above(level: &Level<'_>, below: &[(u64, usize)]) -> (u64, usize) {
     let sum = |places: &[usize]| {
         places.iter().fold((0_u64, 0), |(visits, height), place| {

@@ -1,4 +1,4 @@
-//! What is wrong with the arguments, in sentences that a model can act on.
+//! Descriptions of invalid arguments, in sentences that a model can act on.
 
 use std::cmp::Ordering;
 
@@ -11,19 +11,18 @@ use crate::names::nearest;
 
 mod forms;
 
-/// One thing that is wrong.
+/// One problem with the arguments.
 #[derive(Debug)]
 pub(super) struct Problem {
     rank: Rank,
-    /// Where it was noticed: for a name that is missing or unknown, the object
-    /// that it is missing or unknown in.
+    /// The location used for sorting. For a missing or unknown name, it is the enclosing object.
     noticed: String,
-    /// The place of what is wrong.
+    /// A JSON pointer to the invalid value.
     pub(super) pointer: String,
     pub(super) message: String,
 }
 
-/// What is told first. A name that is missing explains the rest most often.
+/// The order of problems. A missing name is first, because it usually explains the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Missing,
@@ -32,13 +31,13 @@ enum Rank {
 }
 
 impl Problem {
-    /// The most useful first, then in order of place.
+    /// Sorts the most useful problem first, then by location.
     pub(super) fn by_use(&self, other: &Problem) -> Ordering {
         let ranks = self.rank.cmp(&other.rank);
         ranks.then_with(|| by_place(&self.noticed, &other.noticed))
     }
 
-    /// Returns true if it is about a name that may not be given.
+    /// Returns true if the problem is a name that is not allowed.
     pub(super) fn is_unknown(&self) -> bool {
         self.rank == Rank::Unknown
     }
@@ -66,7 +65,7 @@ impl Problem {
     }
 }
 
-/// A complaint about one value as one about the arguments: `fits` is `fit`.
+/// Turns a statement about one value into one about the arguments: `fits` becomes `fit`.
 fn plural(complaint: &str) -> String {
     let (verb, rest) = complaint.split_once(' ').unwrap_or((complaint, ""));
     let verb = match verb {
@@ -79,7 +78,7 @@ fn plural(complaint: &str) -> String {
     format!("{verb} {rest}")
 }
 
-/// The problems behind what the validator found.
+/// Converts validation errors into problems.
 pub(super) fn problems<'i>(
     errors: impl Iterator<Item = ValidationError<'i>>,
     schema: &Value,
@@ -96,7 +95,7 @@ pub(super) fn problems<'i>(
     account.problems
 }
 
-/// A name that `object` may not have.
+/// Describes a name that `object` must not have.
 pub(super) fn unknown<'k>(
     object: &str,
     name: &str,
@@ -128,12 +127,12 @@ pub(super) fn given_twice(name: &str) -> Problem {
     }
 }
 
-/// Of arguments that are too many to say what is wrong with each.
+/// Describes arguments that are too numerous to explain each error.
 pub(super) fn unexplained() -> Problem {
-    Problem::other("", "are not what the schema wants")
+    Problem::other("", "do not match the schema")
 }
 
-/// What is told, with what it is about.
+/// Collects problems for one set of arguments.
 struct Account<'a> {
     schema: &'a Value,
     arguments: &'a Value,
@@ -152,7 +151,7 @@ impl<'a> Account<'a> {
             | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
                 self.unknown(error, unexpected.iter().map(String::as_str));
             }
-            // So an object without `properties` is told that it must be empty.
+            // An object without `properties` must be empty.
             ValidationErrorKind::FalseSchema
                 if is_of_members(error)
                     && let Some(members) = self.members(place) =>
@@ -170,7 +169,7 @@ impl<'a> Account<'a> {
             | ValidationErrorKind::OneOfNotValid { context } => {
                 forms::tell(self, place, error.instance(), context);
             }
-            // Undecided is not refused.
+            // An undecided check does not refuse the call.
             ValidationErrorKind::BacktrackLimitExceeded { .. }
             | ValidationErrorKind::RegexEngineFailure { .. }
             | ValidationErrorKind::Referencing(_) => {}
@@ -191,23 +190,23 @@ impl<'a> Account<'a> {
         }
     }
 
-    /// The members of the object at this place.
+    /// Returns the members of the object at this location.
     fn members(&self, place: &str) -> Option<&'a Map<String, Value>> {
         self.arguments.pointer(place)?.as_object()
     }
 }
 
-/// Returns true if a `false` that an object broke is about its members.
+/// Returns true if a violated `false` schema applies to the members of an object.
 fn is_of_members(error: &ValidationError<'_>) -> bool {
     let path = error.schema_path().as_str();
     let owner = ["additionalProperties", "unevaluatedProperties"]
         .iter()
         .find_map(|keyword| path.strip_suffix(keyword));
-    // Not of a property that happens to have this name.
+    // Exclude a property that happens to have this name.
     owner.is_some_and(|owner| !owner.ends_with("/properties/"))
 }
 
-/// What a value must be, for those kinds that are told by one sentence.
+/// Describes the requirement on a value, for errors that need only one sentence.
 fn complaint(kind: &ValidationErrorKind, value: &Value) -> String {
     use ValidationErrorKind as Kind;
     match kind {
@@ -243,7 +242,7 @@ fn complaint(kind: &ValidationErrorKind, value: &Value) -> String {
         }
         Kind::UnevaluatedItems { .. } => "has more items than are allowed".into(),
         Kind::UniqueItems => "must not have the same item twice".into(),
-        Kind::Contains => "does not contain the items that it must".into(),
+        Kind::Contains => "does not contain the required items".into(),
         Kind::MinProperties { limit } => {
             format!("must have at least {}", told::count(*limit, "member"))
         }
@@ -255,7 +254,7 @@ fn complaint(kind: &ValidationErrorKind, value: &Value) -> String {
         }
         Kind::FalseSchema => "is not allowed".into(),
         Kind::Not { .. } => "has a form that is not allowed".into(),
-        _ => "is not what the schema wants".into(),
+        _ => "does not match the schema".into(),
     }
 }
 
@@ -291,7 +290,7 @@ fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-/// The names in the `properties` beside a keyword of the schema.
+/// Returns the names in the `properties` next to a keyword of the schema.
 fn siblings<'s>(schema: &'s Value, keyword: &str) -> impl Iterator<Item = &'s str> {
     let owner = keyword.rsplit_once('/').map(|(owner, _)| owner);
     let owner = owner.and_then(|owner| schema.pointer(owner));
@@ -302,7 +301,7 @@ fn siblings<'s>(schema: &'s Value, keyword: &str) -> impl Iterator<Item = &'s st
         .map(String::as_str)
 }
 
-/// `/items/2` comes before `/items/10`.
+/// Compares JSON pointers, with array indices as numbers: `/items/2` sorts before `/items/10`.
 fn by_place(a: &str, b: &str) -> Ordering {
     let (mut left, mut right) = (a.split('/'), b.split('/'));
     loop {

@@ -1,12 +1,11 @@
-//! Which names a call may give at the top level.
+//! The argument names that are allowed at the top level.
 //!
-//! Here an absent `additionalProperties` counts as `false`, unlike in JSON
-//! Schema: nearly every schema that names arguments leaves it out and means it
-//! so. A schema that says nothing of names, `{"type": "object"}`, takes any, as
-//! the protocol has it.
+//! Here an absent `additionalProperties` counts as `false`, unlike in JSON Schema, because nearly
+//! every schema with named arguments omits it and means `false`. A schema without any names, such
+//! as `{"type": "object"}`, allows any name, as MCP specifies.
 //!
-//! A name that `required` lists is known, even if `properties` leaves it out:
-//! otherwise the tool could not be called at all ([`allow_required`]).
+//! A name in `required` is allowed even if `properties` omits it. Otherwise the tool could not be
+//! called at all ([`allow_required`]).
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -17,7 +16,7 @@ use super::explain::{self, Problem};
 use super::keywords::{IN_PLACE_LISTS, IN_PLACE_MAPS, REFERENCES, resolve};
 use super::validator;
 
-/// Keywords by which a schema says which names there are.
+/// Keywords by which a schema defines the allowed names.
 const SPEAKING: [&str; 4] = [
     "properties",
     "patternProperties",
@@ -26,18 +25,18 @@ const SPEAKING: [&str; 4] = [
 ];
 
 pub(super) enum Names {
-    /// The schema allows others than it names, or cannot be seen through.
+    /// The schema allows further names, or its names cannot be determined.
     Open,
     Known {
         names: BTreeSet<Box<str>>,
-        /// What else a name may be.
+        /// Patterns of further allowed names.
         patterns: Option<Validator>,
     },
 }
 
 impl Names {
-    /// Collects `properties` and `required` of the schema and of all that it
-    /// applies to the same object. One of them that is open opens it.
+    /// Collects the names in `properties` and `required` of the schema and of all schemas that it
+    /// applies to the same object. If one of these allows other names, the result is `Open`.
     pub(super) fn of(root: &Value) -> Names {
         let mut names = BTreeSet::new();
         let mut patterns = Vec::new();
@@ -102,7 +101,7 @@ impl Names {
         Names::Known { names, patterns }
     }
 
-    /// The names that may not be given, with what to write instead.
+    /// Returns a problem for each name that is not allowed, with suggestions.
     pub(super) fn unknown(&self, given: &Map<String, Value>) -> Vec<Problem> {
         let Names::Known { names, patterns } = self else {
             return Vec::new();
@@ -120,12 +119,12 @@ impl Names {
     }
 }
 
-/// Adds the names that `required` lists to `properties` of the same object where
-/// the schema allows no other names. Such a schema refuses every call: with the
-/// name, because it is not in `properties`, and without it.
+/// Adds the names in `required` to `properties` of the same object if the schema allows no other
+/// names. Without this, such a schema refuses every call: with the name, because `properties` does
+/// not have it, and without the name, because it is required.
 ///
-/// At the top level the names of all schemas that apply to the arguments count;
-/// deeper down those beside `properties`.
+/// At the top level, the names of all schemas that apply to the arguments count. Below, only the
+/// `properties` of the same schema count.
 pub(super) fn allow_required(root: &mut Value) {
     let known = match Names::of(root) {
         Names::Known { names, .. } => names,
@@ -134,7 +133,8 @@ pub(super) fn allow_required(root: &mut Value) {
     if let Value::Object(root) = &mut *root {
         allow(root, known.iter().map(|name| (**name).to_owned()).collect());
     }
-    // A form of `oneOf` that fits nothing may be what makes another the only one.
+    // `oneOf` alternatives stay unchanged: one that never matches may be the reason why exactly one
+    // other matches.
     let mut left = vec![(root, true)];
     while let Some((schema, is_free)) = left.pop() {
         let Value::Object(schema) = schema else {
@@ -162,8 +162,8 @@ pub(super) fn allow_required(root: &mut Value) {
     }
 }
 
-/// Keywords that hold schemas by name, in a list, and one each. Those whose
-/// schema decides about another (`not`, `if`) are left as they are.
+/// Keywords that hold schemas by name, in a list, or a single schema. Schemas of conditions (`not`,
+/// `if`) are not changed.
 const NAMED: [&str; 6] = [
     "properties",
     "patternProperties",
@@ -184,7 +184,7 @@ const SINGLE: [&str; 8] = [
     "contains",
 ];
 
-/// Allows names that a closed schema does not mention.
+/// Adds names to a schema that allows no other names.
 fn allow(schema: &mut Map<String, Value>, names: Vec<String>) {
     let is_closed = ["additionalProperties", "unevaluatedProperties"]
         .iter()
@@ -204,7 +204,7 @@ fn allow(schema: &mut Map<String, Value>, names: Vec<String>) {
     }
 }
 
-/// The names that a schema requires, always or beside others.
+/// Returns the names that a schema requires, always or together with others.
 fn required(schema: &Map<String, Value>) -> impl Iterator<Item = &str> {
     let beside = ["dependentRequired", "dependencies"].iter();
     let beside = beside.filter_map(|keyword| schema.get(*keyword)?.as_object());
@@ -224,7 +224,7 @@ fn allows_others(schema: &Map<String, Value>) -> bool {
     others.any(|others| !is_never(others))
 }
 
-/// `false`, also as `{"not": {}}`, the way some generators write it.
+/// Returns true for `false`, and for `{"not": {}}`, which some generators write instead.
 fn is_never(schema: &Value) -> bool {
     match schema {
         Value::Bool(allowed) => !allowed,

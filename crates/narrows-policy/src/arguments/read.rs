@@ -1,8 +1,8 @@
 //! The arguments as a tree.
 //!
-//! A member that is given twice is refused: the call is passed on as it was
-//! written, and a server may read the other one than was checked here. What
-//! cannot be read here, or is too much, is left to the server to judge.
+//! A duplicate member is refused: the call is forwarded unchanged, and a server may read a
+//! different value than the one that was checked. Arguments that cannot be parsed here, or are too
+//! large, are left to the server to validate.
 
 use std::fmt;
 
@@ -14,23 +14,22 @@ use super::explain::{self, Problem};
 
 pub(super) struct Read {
     pub(super) value: Value,
-    /// How many objects and arrays lie within each other.
+    /// The nesting depth of objects and arrays.
     pub(super) depth: usize,
-    /// How many values there are, within each other or beside.
+    /// The total number of values.
     pub(super) values: u64,
 }
 
-/// Why there is no tree.
+/// The reason why the arguments were not parsed.
 pub(super) enum Unread {
-    /// A member is given twice.
+    /// A member occurs twice.
     GivenTwice(Problem),
-    /// For this reason it is left to the server: they are too many, or too
-    /// deep, or hold a number or a text that has no place in a tree.
+    /// The arguments are left to the server, for this reason: they are too many or too deep, or a
+    /// number or text in them cannot be represented.
     Left(String),
 }
 
-/// Arguments of at most so many values. Nesting is bounded by what serde_json
-/// reads, 127 levels.
+/// Parses arguments with at most `most` values. serde_json limits the depth to 127 levels.
 pub(super) fn arguments(raw: &Raw, most: u64) -> Result<Read, Unread> {
     let mut notes = Notes {
         most,
@@ -58,9 +57,9 @@ pub(super) fn arguments(raw: &Raw, most: u64) -> Result<Read, Unread> {
 struct Notes {
     depth: usize,
     values: u64,
-    /// More values than this are not read.
+    /// The maximum number of values.
     most: u64,
-    /// A member that occurs twice in its object.
+    /// The name of a member that occurs twice in its object.
     twice: Option<String>,
 }
 

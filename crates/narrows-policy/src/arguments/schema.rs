@@ -1,8 +1,8 @@
-//! One schema, made ready: the validator, the known names, and how deep
-//! arguments may be so that checking them stays cheap.
+//! A compiled schema: the validator, the known names, and the depth up to which arguments can be
+//! checked cheaply.
 //!
-//! Nothing is fetched: `jsonschema` is built without its retrievers, and a
-//! reference that leaves the schema makes it unusable.
+//! Nothing is downloaded: `jsonschema` is built without its retrievers, and a schema with an
+//! external reference is not enforced.
 
 use jsonschema::{Draft, Validator};
 use narrows_wire::Raw;
@@ -12,10 +12,12 @@ use super::effort::{self, Counted, Effort};
 use super::names::{self, Names};
 use super::validator;
 
-/// Longer schemas are not enforced; the longest seen in the wild have 8 kB.
+/// The maximum length of a schema. Longer ones are not enforced. The longest seen in practice has 8
+/// kB.
 const MAX_SCHEMA_BYTES: usize = 512 * 1024;
 
-/// Each may take [`MAX_PATTERN_BYTES`](super::validator::MAX_PATTERN_BYTES) when compiled.
+/// The maximum number of patterns. Each may take
+/// [`MAX_PATTERN_BYTES`](super::validator::MAX_PATTERN_BYTES) when compiled.
 const MAX_PATTERNS: usize = 200;
 
 pub(super) struct Compiled {
@@ -26,7 +28,7 @@ pub(super) struct Compiled {
 }
 
 impl Compiled {
-    /// Fails with the reason why the schema cannot be enforced.
+    /// Compiles a schema. Fails with the reason why it cannot be enforced.
     pub(super) fn new(raw: &Raw) -> Result<Compiled, String> {
         if raw.len() > MAX_SCHEMA_BYTES {
             return Err(format!("it has {} bytes", raw.len()));
@@ -58,30 +60,30 @@ impl Compiled {
         &self.names
     }
 
-    /// The deepest arguments that are checked.
+    /// Returns the maximum depth of arguments that are checked.
     pub(super) fn deepest(&self) -> usize {
         self.effort.deepest
     }
 
-    /// The most schemas that are applied on the way to one value of such
-    /// arguments, at least one.
+    /// Returns the maximum number of schemas applied on the path to one value of such arguments; at
+    /// least 1.
     pub(super) fn visits(&self) -> u64 {
         self.effort.visits.max(1)
     }
 
-    /// Returns true if a value may have one of several forms anywhere.
+    /// Returns true if the schema has `anyOf` or `oneOf` anywhere.
     pub(super) fn has_choices(&self) -> bool {
         self.counted.choices > 0
     }
 
-    /// Returns true if a text may have to match a pattern anywhere.
+    /// Returns true if the schema has patterns anywhere.
     pub(super) fn has_patterns(&self) -> bool {
         self.counted.patterns > 0
     }
 }
 
-/// The draft that `$schema` names. One that nobody knows is taken away: it
-/// would have to be fetched, and nearly all schemas mean the same in each.
+/// Returns the draft that `$schema` names. An unknown `$schema` is removed, because it would have
+/// to be downloaded, and nearly all schemas have the same meaning in every draft.
 fn draft(root: &mut Map<String, Value>) -> Draft {
     let named = root.get("$schema").and_then(Value::as_str);
     match named.map(Draft::from_schema_uri) {

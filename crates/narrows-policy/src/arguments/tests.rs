@@ -9,8 +9,7 @@ mod hostile;
 mod messages;
 mod rules;
 
-/// What is said about these arguments: `ok`, or the message and below it each
-/// error with its place.
+/// Returns the outcome of a check: `ok`, or the message followed by each error with its location.
 fn said(schema: &str, arguments: &str) -> String {
     match checker(schema).check(&raw(arguments)) {
         Ok(()) => "ok".into(),
@@ -27,7 +26,7 @@ fn check(schema: &str, arguments: &str, expected: Expect) {
     expected.assert_eq(&said(schema, arguments));
 }
 
-/// The first problem alone.
+/// Checks only the first problem.
 #[track_caller]
 fn first(schema: &str, arguments: &str, expected: &str) {
     let said = said(schema, arguments);

@@ -1,29 +1,29 @@
-//! How names, places and values are told back: never longer than it helps.
+//! Formats names, locations and values for error messages, with limited lengths.
 
 use std::io;
 
 use serde_json::Value;
 
-/// The most characters of a name or a value in a message.
+/// The maximum number of characters of a name or value in a message.
 const MAX_CHARS: usize = 80;
 
-/// The most characters of a place beside a message.
+/// The maximum number of characters of a location.
 const MAX_POINTER: usize = 400;
 
-/// The most values that are offered for a choice.
+/// The maximum number of allowed values in a message.
 const MAX_OPTIONS: usize = 10;
 
-/// The text, or as much of it as helps.
+/// Returns the text, cut to the maximum length.
 pub(super) fn cut(text: &str) -> String {
     cut_to(text, MAX_CHARS)
 }
 
-/// A JSON pointer that a peer's names cannot make endless.
+/// Returns a JSON pointer, cut to a maximum length, because peers choose its names.
 pub(super) fn pointer(pointer: &str) -> String {
     cut_to(pointer, MAX_POINTER)
 }
 
-/// The place as the subject of a sentence: `'filters/0/kind'`.
+/// Returns the location as the subject of a sentence: `'filters/0/kind'`.
 pub(super) fn place(pointer: &str) -> String {
     match pointer.strip_prefix('/') {
         Some(path) => format!("'{}'", cut(&path.replace("~1", "/").replace("~0", "~"))),
@@ -31,12 +31,13 @@ pub(super) fn place(pointer: &str) -> String {
     }
 }
 
-/// The pointer to a member of what `pointer` points to.
+/// Returns the pointer to a member of the value at `pointer`.
 pub(super) fn member(pointer: &str, name: &str) -> String {
     format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
-/// A value as JSON, cut. Large ones are not rendered whole only to be cut.
+/// Returns a value as JSON, cut to the maximum length. Writing stops at the limit, so that large
+/// values are not rendered completely.
 pub(super) fn value(value: &Value) -> String {
     let mut start = Start(Vec::new());
     let is_whole = serde_json::to_writer(&mut start, value).is_ok();
@@ -51,7 +52,7 @@ pub(super) fn value(value: &Value) -> String {
     }
 }
 
-/// `"a", "b", "c"`, the first few of many.
+/// Returns the first values in the form `"a", "b", "c"`.
 pub(super) fn options<'v>(options: impl IntoIterator<Item = &'v Value>) -> String {
     let mut all = options.into_iter();
     let shown: Vec<String> = all.by_ref().take(MAX_OPTIONS).map(value).collect();
@@ -61,7 +62,7 @@ pub(super) fn options<'v>(options: impl IntoIterator<Item = &'v Value>) -> Strin
     }
 }
 
-/// `1 item`, `5 items`
+/// Returns a number with its noun: `1 item`, `5 items`.
 pub(super) fn count(n: u64, thing: &str) -> String {
     match n {
         1 => format!("1 {thing}"),
@@ -69,12 +70,12 @@ pub(super) fn count(n: u64, thing: &str) -> String {
     }
 }
 
-/// Takes the start of a text and fails when there is more.
+/// A writer that keeps the start of a text and fails once it is full.
 struct Start(Vec<u8>);
 
 impl io::Write for Start {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Four bytes at most make a character.
+        // A UTF-8 character has at most four bytes.
         let room = (MAX_CHARS * 4).saturating_sub(self.0.len());
         let taken = bytes.len().min(room);
         self.0.extend(&bytes[..taken]);

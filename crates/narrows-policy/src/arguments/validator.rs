@@ -1,22 +1,22 @@
-//! Builds validators: nothing is fetched, and patterns are bounded.
+//! Builds validators with limited patterns and without downloads.
 
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
 
-/// What a compiled pattern may take.
+/// The maximum size of a compiled pattern.
 pub(super) const MAX_PATTERN_BYTES: usize = 64 * 1024;
 
-/// What a pattern with look-around may try for one string. Others are matched
-/// in linear time and have no need of it.
+/// The maximum number of backtracking steps of a pattern with look-around for one string. Other
+/// patterns are matched in linear time and need no limit.
 const MAX_BACKTRACKS: usize = 20_000;
 
-/// Builds the validator of a schema; fails with the reason why there is none.
+/// Builds the validator of a schema. Fails with the reason why it cannot be built.
 pub(super) fn build(schema: &Value, draft: Draft) -> Result<Validator, String> {
     let options = jsonschema::options()
         .offline()
         .with_draft(draft)
-        // Servers and JSON Schema differ in what is a URI or base64. A call
-        // that the server would take must not fail here.
+        // Servers interpret formats such as URI or base64 differently from JSON Schema. A call that
+        // the server would accept must not fail here.
         .should_validate_formats(false)
         .without_content_media_type_support("application/json")
         .without_content_encoding_support("base64");

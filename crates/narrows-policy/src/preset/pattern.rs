@@ -1,4 +1,4 @@
-//! One entry of a preset.
+//! A single entry of a preset.
 
 use narrows_wire::Raw;
 
@@ -6,23 +6,22 @@ use super::ServerName;
 use crate::names;
 use crate::uri;
 
-/// `server/item`, with `*` for anything inside either part. Case matters.
+/// A pattern `server/item`, where `*` matches any text in either part. Patterns are case-sensitive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern(Box<str>);
 
-/// What a server says of a tool in its `annotations`, with the defaults that
-/// the protocol gives to what it leaves out.
+/// A hint from a tool's `annotations`. Absent hints have the defaults of the MCP specification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hint {
     ReadOnly,
-    /// Whatever does not only read, unless its server says otherwise.
+    /// Any tool that is not read-only, unless its server declares otherwise.
     Destructive,
     Idempotent,
-    /// Unless its server says otherwise.
+    /// Any tool, unless its server declares otherwise.
     OpenWorld,
 }
 
-/// One entry: what it is about, and whether it allows or forbids.
+/// One entry: a selection of items, and whether it allows or forbids them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     text: Box<str>,
@@ -38,18 +37,18 @@ enum What {
         item: Box<str>,
     },
     Hint {
-        /// A pattern for the server alone.
+        /// A pattern that matches only the server.
         server: Box<str>,
         hint: Hint,
     },
 }
 
-/// Why a text is no entry of a preset.
+/// The reason why a text is not a valid entry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadRule {
-    #[error("`{0}` is no pattern: server/item, with * for anything inside either part")]
+    #[error("`{0}` is not a pattern: use server/item, where * matches any text in either part")]
     NoPattern(String),
-    #[error("`@{0}` is no hint: there are {words}", words = Hint::WORDS.join(", "))]
+    #[error("`@{0}` is not a hint: use one of {words}", words = Hint::WORDS.join(", "))]
     NoHint(String),
 }
 
@@ -77,7 +76,7 @@ impl Pattern {
         splits.any(|(own, item)| !item.is_empty() && all(item) && server.fits(own))
     }
 
-    /// The same for URIs that are written plainly.
+    /// Returns the pattern for normalised URIs.
     fn plain(&self) -> Pattern {
         let absolute = |(_, item): &(&str, &str)| uri::is_absolute(item);
         let split = self.splits().find(absolute).or(self.splits().next());
@@ -89,7 +88,8 @@ impl Pattern {
         }
     }
 
-    /// Ids of servers may hold slashes, and so may names.
+    /// Returns every way to split the pattern, because both server ids and item names may contain
+    /// slashes.
     fn splits(&self) -> impl Iterator<Item = (&str, &str)> {
         let splits = self.0.match_indices('/');
         splits.map(|(at, _)| (&self.0[..at], &self.0[at + 1..]))
@@ -97,7 +97,7 @@ impl Pattern {
 }
 
 impl Hint {
-    /// As they are written behind `@`.
+    /// The names of the hints, as written after `@`.
     pub const WORDS: [&str; 4] = ["readonly", "destructive", "idempotent", "open_world"];
 
     fn parse(word: &str) -> Option<Hint> {
@@ -110,21 +110,17 @@ impl Hint {
         }
     }
 
-    /// What holds where a server does not say it, for people.
+    /// Describes the default that applies because the server does not declare the hint.
     pub(super) fn unsaid(self) -> &'static str {
         match self {
-            Hint::ReadOnly => "its server does not say that it only reads",
-            Hint::Destructive => {
-                "its server says nothing of what it does, which counts as destructive"
-            }
-            Hint::Idempotent => "its server does not say that it can be called again",
-            Hint::OpenWorld => {
-                "its server does not say how far it reaches, which counts as open world"
-            }
+            Hint::ReadOnly => "its server does not declare it read-only",
+            Hint::Destructive => "its server declares no hint, so it counts as destructive",
+            Hint::Idempotent => "its server does not declare it idempotent",
+            Hint::OpenWorld => "its server declares no hint, so it counts as open world",
         }
     }
 
-    /// Returns true if a server says anything of a tool that decides this.
+    /// Returns true if the tool has an annotation that decides this hint.
     pub(super) fn is_said_of(self, tool: Option<&Raw>) -> bool {
         let members: &[&str] = match self {
             Hint::ReadOnly => &["readOnlyHint"],
@@ -136,7 +132,7 @@ impl Hint {
         annotations.is_some_and(|said| members.iter().any(|name| said.member(name).is_some()))
     }
 
-    /// Of a tool as its server listed it.
+    /// Returns true if the hint applies to a tool as its server listed it.
     fn is_true_of(self, tool: &Raw) -> bool {
         let annotations = tool.member("annotations");
         let said = |name: &str| {
@@ -158,7 +154,7 @@ impl Hint {
 }
 
 impl Rule {
-    /// `server/item`, `@hint` or `server/@hint`; with `!` in front it forbids.
+    /// Parses `server/item`, `@hint` or `server/@hint`. A leading `!` makes the entry forbid.
     pub fn parse(text: &str) -> Result<Rule, BadRule> {
         let (allows, body) = match text.strip_prefix('!') {
             Some(body) => (false, body),
@@ -178,7 +174,7 @@ impl Rule {
         })
     }
 
-    /// Exactly this, whatever characters are in it.
+    /// Creates an entry for exactly this item, without wildcards.
     pub fn exact(server: &str, item: &str, enabled: bool) -> Rule {
         let mark = if enabled { "" } else { "!" };
         Rule {
@@ -191,7 +187,7 @@ impl Rule {
         }
     }
 
-    /// As it is written in a list.
+    /// Returns the entry as written in a list.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -200,8 +196,7 @@ impl Rule {
         self.allows
     }
 
-    /// Returns true if it goes by what a server says of its tools. Prompts and
-    /// resources have no hints.
+    /// Returns true if the entry selects tools by a hint. Prompts and resources have no hints.
     pub fn is_hint(&self) -> bool {
         self.hint().is_some()
     }
@@ -213,7 +208,7 @@ impl Rule {
         }
     }
 
-    /// The same for URIs that are written plainly, under the same text.
+    /// Returns the entry for normalised URIs, with the same text.
     pub(super) fn plain(&self) -> Rule {
         let what = match &self.what {
             What::Pattern(pattern) => What::Pattern(pattern.plain()),
@@ -229,7 +224,7 @@ impl Rule {
         }
     }
 
-    /// What makes it another entry than others, which its text alone does not.
+    /// Returns the parts that identify an entry, because the text alone is ambiguous.
     pub(super) fn parts(&self) -> [&str; 4] {
         let verb = if self.allows { "allow" } else { "forbid" };
         match &self.what {
@@ -243,22 +238,22 @@ impl Rule {
             What::Pattern(pattern) => pattern.matches(server, name),
             What::Exact { server: own, item } => server.is(own) && **item == *name,
             What::Hint { server: own, hint } => {
-                // Of a tool that nobody has listed nothing is known but the defaults.
+                // For an unlisted tool, only the default hints apply.
                 let unlisted = Raw::empty_object();
                 server.fits(own) && hint.is_true_of(tool.unwrap_or(&unlisted))
             }
         }
     }
 
-    /// Returns true if it can be about anything of the servers with these ids,
-    /// which are all there are.
+    /// Returns true if the entry can match an item of any of these servers, which must be all
+    /// servers.
     pub fn names_any_of(&self, ids: &[&str]) -> bool {
         let slugs = names::slugs(ids);
         let mut servers = ids.iter().zip(&slugs);
         servers.any(|(id, slug)| self.names_server(ServerName { id, slug }))
     }
 
-    /// Returns true if it can be about anything of this server.
+    /// Returns true if the entry can match an item of this server.
     pub(super) fn names_server(&self, server: ServerName<'_>) -> bool {
         match &self.what {
             What::Pattern(pattern) => pattern.names_server(server),
@@ -267,7 +262,7 @@ impl Rule {
         }
     }
 
-    /// Returns true if it is about all things of this server.
+    /// Returns true if the entry matches all items of this server.
     pub(super) fn names_all_of(&self, server: ServerName<'_>) -> bool {
         match &self.what {
             What::Pattern(pattern) => pattern.names_all_of(server),
@@ -286,8 +281,8 @@ impl ServerName<'_> {
     }
 }
 
-/// The server and the word, if this is `@word` or `server/@word`. In URIs an `@`
-/// is nothing special, and what has a slash behind it is a name.
+/// Returns the server and the hint of an entry `@hint` or `server/@hint`. An `@` inside a URI or
+/// before a further slash is part of a name.
 fn hinted(body: &str) -> Option<(&str, &str)> {
     let (front, word) = match body.strip_prefix('@') {
         Some(word) => ("*/", word),
@@ -299,7 +294,7 @@ fn hinted(body: &str) -> Option<(&str, &str)> {
     is_hint.then_some((server, word))
 }
 
-/// Returns true if `text` is `pattern`, in which `*` stands for anything.
+/// Returns true if `text` matches `pattern`, in which `*` matches any text.
 fn fits(pattern: &str, text: &str) -> bool {
     let Some((head, mut rest)) = pattern.split_once('*') else {
         return pattern == text;
@@ -307,7 +302,7 @@ fn fits(pattern: &str, text: &str) -> bool {
     let Some(mut text) = text.strip_prefix(head) else {
         return false;
     };
-    // What stands between two stars is best found as early as possible.
+    // Matching the text between two stars as early as possible leaves the most text for the rest.
     while let Some((literal, behind)) = rest.split_once('*') {
         match text.find(literal) {
             Some(at) => text = &text[at + literal.len()..],

@@ -128,11 +128,11 @@ fn slashes_in_ids_and_names() {
 fn an_absent_list_allows_all_of_the_servers_that_are_named() {
     let preset = Preset::new("p", Some(rules(&["files/read"])), None, Some(Vec::new()));
     check_kind(&preset, Prompt, FILES, "any", None, None);
-    let other = Some("preset 'p' allows nothing of its server");
+    let other = Some("preset 'p' allows nothing on its server");
     check_kind(&preset, Prompt, SLASHED, "any", None, other);
     let none = Some("no entry of preset 'p' allows it");
     check_kind(&preset, Resource, FILES, "file:///a", None, none);
-    // What only forbids, or is switched off, names no server.
+    // Servers that are only forbidden or disabled are not named.
     let off = vec![
         Rule::exact("files", "read", false),
         Rule::parse("!files/x").expect("a rule"),
@@ -143,7 +143,7 @@ fn an_absent_list_allows_all_of_the_servers_that_are_named() {
 
 #[test]
 fn what_is_taken_back_as_a_whole_was_not_allowed() {
-    let nothing = Some("preset 'p' allows nothing of its server");
+    let nothing = Some("preset 'p' allows nothing on its server");
     for (texts, expected) in [
         (&["*/*", "!files/*"][..], nothing),
         (&["files/read", "!f*/**"], nothing),
@@ -161,7 +161,7 @@ fn what_is_taken_back_as_a_whole_was_not_allowed() {
     let slashed = tools(&["*/*", "!io.github.x/y/*"]);
     check_kind(&slashed, Prompt, SLASHED, "any", None, nothing);
     check_kind(&slashed, Prompt, FILES, "any", None, None);
-    // Another list may still allow something.
+    // Another list may still allow items.
     let tools = Some(rules(&["*/*", "!files/*"]));
     let other = Preset::new("p", tools, Some(rules(&["files/greet"])), None);
     check_kind(&other, Resource, FILES, "any", None, None);
@@ -194,8 +194,8 @@ fn hints_go_by_what_the_protocol_says_of_what_is_left_out() {
         let denial = preset.denies_tool(FILES, "t", Some(&tool));
         assert_eq!(denial.is_none(), allowed, "{annotations}");
     }
-    let unsaid = "`!@destructive` of preset 'p' forbids it: its server says nothing of what it \
-                  does, which counts as destructive";
+    let unsaid = "`!@destructive` of preset 'p' forbids it: its server declares no hint, so it \
+                  counts as destructive";
     check_kind(&preset, Tool, FILES, "t", Some("{}"), Some(unsaid));
     check_kind(&preset, Tool, FILES, "t", None, Some(unsaid));
     let only = tools(&["files/@readonly"]);
@@ -213,10 +213,10 @@ fn hints_go_by_what_the_protocol_says_of_what_is_left_out() {
 #[test]
 fn what_is_not_said_is_told_by_the_hint() {
     let preset = tools(&["files/*", "!@open_world"]);
-    let unsaid = "`!@open_world` of preset 'p' forbids it: its server does not say how far it \
-                  reaches, which counts as open world";
+    let unsaid = "`!@open_world` of preset 'p' forbids it: its server declares no hint, so it \
+                  counts as open world";
     check_kind(&preset, Tool, FILES, "t", Some("{}"), Some(unsaid));
-    // What it says of other things is not what was asked for.
+    // Annotations that are unrelated to this hint do not count.
     let reads = r#"{"annotations":{"readOnlyHint":true}}"#;
     check_kind(&preset, Tool, FILES, "t", Some(reads), Some(unsaid));
     let reaches = r#"{"annotations":{"openWorldHint":true}}"#;
@@ -224,8 +224,8 @@ fn what_is_not_said_is_told_by_the_hint() {
     check_kind(&preset, Tool, FILES, "t", Some(reaches), Some(said));
     let preset = tools(&["files/*", "!@destructive"]);
     let near = r#"{"annotations":{"openWorldHint":false}}"#;
-    let unsaid = "`!@destructive` of preset 'p' forbids it: its server says nothing of what it \
-                  does, which counts as destructive";
+    let unsaid = "`!@destructive` of preset 'p' forbids it: its server declares no hint, so it \
+                  counts as destructive";
     check_kind(&preset, Tool, FILES, "t", Some(near), Some(unsaid));
 }
 
@@ -274,7 +274,7 @@ fn what_is_no_rule() {
     let wrong = Rule::parse("!@destructiv").expect_err("no hint");
     assert_eq!(
         wrong.to_string(),
-        "`@destructiv` is no hint: there are readonly, destructive, idempotent, open_world"
+        "`@destructiv` is not a hint: use one of readonly, destructive, idempotent, open_world"
     );
 }
 
@@ -282,7 +282,7 @@ fn what_is_no_rule() {
 fn another_content_is_another_fingerprint() {
     let of = |texts: &[&str]| tools(texts).fingerprint();
     assert_eq!(of(&["a/b"]), of(&["a/b"]));
-    // The same in every version: receipts on a disk are bound to it.
+    // The fingerprint must be the same in every version, because stored receipts are bound to it.
     assert_eq!(of(&["a/b"]), "p#76488995b7417ec4");
     let exact = |server: &str, item: &str, enabled: bool| vec![Rule::exact(server, item, enabled)];
     let all = [

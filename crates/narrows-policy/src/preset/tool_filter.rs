@@ -1,29 +1,28 @@
-//! Lists of tools in a server's own entry of the configuration, as clients
-//! write them (`disabledTools`, `includeTools`, ...). They bind besides every
-//! preset and speak of tools only.
+//! Tool lists in a server's own configuration entry, as clients write them (`disabledTools`,
+//! `includeTools`, ...). They apply to tools only, in addition to every preset.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::{Denial, DenialSource, Why};
 
-/// The tools of one server that may be used, whatever preset is in force.
+/// The tools of one server that may be used, independently of the preset.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolFilter {
-    /// Each of them must name a tool.
+    /// A tool must be in each of these lists.
     allow: Vec<ToolList>,
-    /// None of them may name it.
+    /// A tool must be in none of these lists.
     exclude: Vec<ToolList>,
 }
 
-/// One list and the place in the configuration where it stands.
+/// A list of tools and its path in the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolList {
     place: Arc<str>,
     names: BTreeSet<Box<str>>,
 }
 
-/// The entry of a list that stands for every tool.
+/// The entry that matches every tool.
 const ALL: &str = "*";
 
 impl ToolFilter {
@@ -37,8 +36,8 @@ impl ToolFilter {
         self.exclude.push(list);
     }
 
-    /// Returns the names that are none of the server's tools, each with the
-    /// place of its list: they are most likely misspelt.
+    /// Returns the names that match none of the server's tools, each with the path of its list.
+    /// They are probably misspelt.
     pub fn unknown_names<'f>(&'f self, tools: &[&str]) -> Vec<(&'f str, &'f str)> {
         let lists = self.allow.iter().chain(&self.exclude);
         let names = lists.flat_map(|list| list.names.iter().map(|name| (&*list.place, &**name)));
@@ -51,8 +50,8 @@ impl ToolFilter {
         self.allow.is_empty() && self.exclude.is_empty()
     }
 
-    /// Returns the reason why a tool may not be used, by its server's own name
-    /// for it; `None` if it may. Exclusion goes before inclusion.
+    /// Returns the reason why a tool, given by its server's own name, may not be used; `None` if it
+    /// may. Exclusion takes precedence over inclusion.
     pub fn denies(&self, name: &str) -> Option<Denial> {
         let excluded = self.exclude.iter().find(|list| list.names(name));
         let excluded = excluded.map(|list| (list, Why::Excluded));
@@ -67,7 +66,7 @@ impl ToolFilter {
 }
 
 impl ToolList {
-    /// `place` is the path of the list in the configuration file.
+    /// Creates a list. `place` is its path in the configuration file.
     pub fn new(place: &str, names: impl IntoIterator<Item = impl Into<Box<str>>>) -> ToolList {
         ToolList {
             place: place.into(),
@@ -80,7 +79,7 @@ impl ToolList {
     }
 }
 
-/// The filters of all servers that have one, by the number of the server.
+/// The filters of all servers that have one, by server index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolFilters(HashMap<usize, ToolFilter>);
 

@@ -27,7 +27,7 @@ fn spellings_of_one_uri() {
         ("http://[::1]:80/a", "http://[::1]/a"),
         ("http://[::1]/a", "http://[::1]/a"),
         ("http://host?a/../b", "http://host/?a/../b"),
-        // Where nobody knows what a user is it stays.
+        // For schemes without a known user syntax, the user is kept.
         ("mail://me@host/A", "mail://me@host/A"),
         ("x:///a/b?c/../d#e", "x:///a/b?c/../d#e"),
         ("test://Host/A", "test://host/A"),
@@ -95,7 +95,7 @@ fn uris_with_characters_that_parsers_drop() {
     }
 }
 
-/// Whatever a server looks at first, this is among what it may find.
+/// Any server reads one of these spellings, whichever step it takes first.
 #[test]
 fn readings_of_one_uri() {
     for (uri, reading) in [

@@ -1,4 +1,4 @@
-//! An answer as it is sent: one line about it, then the text of one page.
+//! The form of an answer: one line of metadata, then the text of one page.
 
 use std::time::{Duration, Instant};
 
@@ -7,17 +7,17 @@ use narrows_shape::query::{Answer, Limits, Query, Refused, page};
 use narrows_wire::Raw;
 use serde_json::{Value, json};
 
-/// The member of a result's `_meta` that says the same for programs.
+/// The member of a result's `_meta` with the same metadata for programs.
 const META: &str = "narrows/selection";
 
-/// Ranges that `_meta` names.
+/// The maximum number of ranges in `_meta`.
 const MAX_RANGES: usize = 100;
 
-/// The time for one query, and of it the time for comparing two texts.
+/// The time limit of a query. `DIFF_TIME` is the part of it for comparing two texts.
 pub const QUERY_TIME: Duration = Duration::from_secs(3);
 const DIFF_TIME: Duration = Duration::from_secs(1);
 
-/// Applies a query within its time.
+/// Applies a query within the time limit.
 pub(super) fn apply<'a>(
     query: &Query,
     text: &'a str,
@@ -34,15 +34,14 @@ pub(super) fn apply<'a>(
 
 /// One page of an answer.
 pub(super) struct Page {
-    /// The line about the answer and the text.
+    /// The line of metadata and the text.
     pub(super) text: String,
     pub(super) next_cursor: Option<String>,
 }
 
 impl Page {
-    /// Writes the page that begins at `offset`, in at most `max_chars`
-    /// characters; `None` if none begins there. `cursor` makes the cursor of
-    /// the page at an offset.
+    /// Formats the page that starts at `offset`, in at most `max_chars` characters; `None` if no
+    /// page starts there. `cursor` creates the cursor of the page at a given offset.
     pub(super) fn write(
         answer: &Answer<'_>,
         offset: usize,
@@ -58,7 +57,7 @@ impl Page {
                 next_cursor: None,
             });
         }
-        // The longest cursor there can be says how much room is left.
+        // Reserve space for the longest possible cursor.
         let longest = answer.head(Some(&cursor(usize::MAX))).chars().count();
         let room = max_chars.saturating_sub(longest + 1);
         let range = page(&answer.body, offset, room)?;
@@ -77,8 +76,8 @@ fn joined(head: String, body: &str) -> String {
     }
 }
 
-/// The result of a call: text alone, since a model reads either half of a
-/// result, and the facts for programs in `_meta`.
+/// Builds the result of a call. The text is only in `content`, because some models read `content`
+/// and others `structuredContent`. The metadata for programs is in `_meta`.
 pub(super) fn result(receipt: &str, answer: &Answer<'_>, page: &Page) -> Raw {
     let ranges: Vec<Value> = answer
         .spans

@@ -1,15 +1,14 @@
-//! Arguments of `recover_text` that cannot be used, and the call that would be
-//! right.
+//! Invalid arguments of `recover_text`, with the corrected call.
 
 use serde_json::Value;
 
-/// Arguments that cannot be used, and how they would be written.
+/// The error for invalid arguments, with a correction if possible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArgumentError {
     pub message: String,
-    /// All arguments, corrected.
+    /// All arguments in corrected form.
     pub corrected: Option<Value>,
-    /// The rows of the text would help: the condition cannot be read.
+    /// True if the condition is invalid. The field names of the rows then help to correct it.
     pub(super) is_condition: bool,
 }
 
@@ -24,7 +23,7 @@ impl From<String> for ArgumentError {
 }
 
 impl ArgumentError {
-    /// The error of an argument whose value has another form than expected.
+    /// Returns the error for a value of an unexpected form.
     pub(super) fn of_value(name: &str, expected: &str, value: &Value) -> ArgumentError {
         let shown = value.to_string();
         let shown: String = match shown.chars().count() {

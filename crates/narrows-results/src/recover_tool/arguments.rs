@@ -1,6 +1,6 @@
-//! The arguments of `recover_text`, read with forgiveness: models write other
-//! names, numbers as strings, and lists in every form. Arguments that can mean
-//! only one thing are understood; others are refused with the corrected call.
+//! Lenient parsing of the arguments of `recover_text`. Models use other names, write numbers as
+//! strings, and write lists in many forms. Unambiguous arguments are accepted; others are refused
+//! with the corrected call.
 
 use narrows_shape::query::{Invalid, Query, Request};
 use narrows_wire::{Kind, Raw};
@@ -10,7 +10,7 @@ use super::argument_error::ArgumentError;
 use super::convert::{self, Arguments};
 use super::ranges;
 
-/// Characters of an answer that a caller may ask for.
+/// The limits of `max_chars`.
 const LEAST_CHARS: u64 = 500;
 const MOST_CHARS: u64 = 200_000;
 
@@ -39,8 +39,8 @@ pub(super) const NAMES: [&str; 21] = [
     "expression",
 ];
 
-/// Other names for them, in lower case and without `_` and `-`. `expression` is
-/// a query that is a regular expression without its slashes.
+/// Aliases of the arguments, in lower case and without `_` and `-`. `expression` is a query that
+/// consists of a regular expression without slashes.
 const ALIASES: [(&str, &str); 58] = [
     ("id", "prune_id"),
     ("receipt", "prune_id"),
@@ -102,7 +102,7 @@ const ALIASES: [(&str, &str); 58] = [
     ("page", "cursor"),
 ];
 
-/// Ends of one range, which are arguments of their own for some models.
+/// Arguments for the ends of a range, which some models use instead of `ranges`.
 const ENDS: [(&str, &str); 6] = [
     ("startline", "start"),
     ("start", "start"),
@@ -112,7 +112,7 @@ const ENDS: [(&str, &str); 6] = [
     ("to", "end"),
 ];
 
-/// Reads the arguments under their own names, without those that say nothing.
+/// Parses the arguments and returns them under their canonical names. Empty values are omitted.
 pub(super) fn canonical(raw: Option<&Raw>) -> Result<Arguments, ArgumentError> {
     let Some(raw) = raw else {
         return Ok(Map::new());
@@ -133,7 +133,7 @@ pub(super) fn canonical(raw: Option<&Raw>) -> Result<Arguments, ArgumentError> {
     for (name, value) in raw.members() {
         let value: Value = value
             .decode()
-            .map_err(|_| format!("Argument '{name}' holds half of a surrogate pair"))?;
+            .map_err(|_| format!("Argument '{name}' contains half of a surrogate pair"))?;
         if is_nothing(&value) {
             continue;
         }
@@ -145,7 +145,7 @@ pub(super) fn canonical(raw: Option<&Raw>) -> Result<Arguments, ArgumentError> {
         let Some(known) = known(&folded) else {
             return Err(unknown(&name, &raw));
         };
-        // No limit, in the words of many interfaces.
+        // In many interfaces, 0 means no limit.
         if matches!(known, "limit" | "max_chars") && convert::whole(&value) == Some(0) {
             continue;
         }
@@ -155,7 +155,7 @@ pub(super) fn canonical(raw: Option<&Raw>) -> Result<Arguments, ArgumentError> {
     }
     if !ends.is_empty() {
         if given.contains_key("ranges") {
-            return Err("Give the lines once, as ranges".to_owned().into());
+            return Err("Set the lines only once, in 'ranges'".to_owned().into());
         }
         given.insert("ranges".to_owned(), Value::Object(ends));
     }
@@ -163,8 +163,8 @@ pub(super) fn canonical(raw: Option<&Raw>) -> Result<Arguments, ArgumentError> {
     Ok(given)
 }
 
-/// Markers say `rows 5-9` of arrays and `chars 5-9` inside a line, and models
-/// copy them as ranges.
+/// Converts ranges copied from markers, which say `rows 5-9` for arrays and `chars 5-9` inside a
+/// line.
 fn read_marker(given: &mut Arguments) -> Result<(), ArgumentError> {
     let Some(Value::String(text)) = given.get("ranges") else {
         return Ok(());
@@ -175,7 +175,7 @@ fn read_marker(given: &mut Arguments) -> Result<(), ArgumentError> {
     } else if let Some(chars) = text.strip_prefix("chars") {
         let range = ranges::read(&Value::String(chars.to_owned()))?;
         let [(start, end)] = range[..] else {
-            return Err("Ask for one range of characters at a time"
+            return Err("Only one range of characters is allowed per call"
                 .to_owned()
                 .into());
         };
@@ -186,8 +186,7 @@ fn read_marker(given: &mut Arguments) -> Result<(), ArgumentError> {
     Ok(())
 }
 
-/// `null`, and texts and lists of nothing, as clients write them that fill in
-/// every argument there is.
+/// Returns true for `null` and blank strings, which some clients send for every unused argument.
 fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -209,7 +208,7 @@ fn known(folded: &str) -> Option<&'static str> {
     own.copied().or_else(|| other.map(|(_, name)| *name))
 }
 
-/// Refuses a name, with the call in which the nearest one stands for it.
+/// Refuses an unknown name and suggests the call with the most similar known name.
 fn unknown(name: &str, raw: &Raw) -> ArgumentError {
     let takes = NAMES[..NAMES.len() - 1].join(", ");
     let name: String = name.chars().take(60).collect();
@@ -229,13 +228,13 @@ fn unknown(name: &str, raw: &Raw) -> ArgumentError {
     let hint = near.map_or_else(String::new, |near| format!("; did you mean '{near}'?"));
     let end = if hint.is_empty() { "." } else { "" };
     ArgumentError {
-        message: format!("Unknown argument '{name}'{hint}{end} There are {takes}"),
+        message: format!("Unknown argument '{name}'{hint}{end} Known arguments: {takes}"),
         corrected,
         is_condition: false,
     }
 }
 
-/// The name most like `wanted`, unless none is.
+/// Returns the name most similar to `wanted`, if any is similar enough.
 fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let scored = names.map(|name| (strsim::jaro_winkler(wanted, name), name));
     let scored = scored.filter(|(score, _)| *score > 0.7);
@@ -243,20 +242,20 @@ fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a
     best.map(|(_, name)| name)
 }
 
-/// A checked question, without the text that it is about.
+/// Validated arguments, independent of the text that they apply to.
 #[derive(Debug, Clone)]
 pub(super) struct Asked {
     pub(super) query: Query,
-    /// Characters that the answer may have.
+    /// The maximum number of characters of the answer.
     pub(super) max_chars: Option<usize>,
     /// The receipt of the text to compare with.
     pub(super) diff_with: Option<String>,
-    /// The arguments, as a cursor repeats them.
+    /// The arguments, as repeated in a cursor.
     pub(super) arguments: Arguments,
 }
 
 impl Asked {
-    /// Checks arguments under their own names, without receipt and cursor.
+    /// Validates canonical arguments without receipt and cursor.
     pub(super) fn check(given: Arguments) -> Result<Asked, ArgumentError> {
         let request = request(&given)?;
         let max_chars = convert::number(&given, "max_chars")?;
@@ -279,7 +278,7 @@ fn request(given: &Arguments) -> Result<Request, ArgumentError> {
     let number = |name| convert::number(given, name);
     let signed = |name| number(name).map(|n| n.map(|n| i64::try_from(n).unwrap_or(i64::MAX)));
     let count = |name| number(name).map(|n| n.map(|n| usize::try_from(n).unwrap_or(usize::MAX)));
-    // No ranges beside another way to say which part are none.
+    // An empty list of ranges is ignored if another argument selects a part.
     let others = ["start_char", "end_char", "head", "tail", "query", "where"];
     let is_empty = |value: &&Value| value.as_array().is_some_and(Vec::is_empty);
     let has_others = others.iter().any(|name| given.contains_key(*name));
@@ -314,8 +313,8 @@ fn invalid(error: Invalid, given: &Arguments) -> ArgumentError {
     }
 }
 
-/// The arguments with the one that cannot be read as it was probably meant, or
-/// without those that do not go with it.
+/// Returns the arguments with the invalid one as it was probably meant, or without those that
+/// conflict with it.
 fn corrected(error: &Invalid, given: &Arguments) -> Option<Arguments> {
     let mut corrected = given.clone();
     if let Some(text) = &error.corrected {

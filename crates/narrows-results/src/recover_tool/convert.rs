@@ -1,13 +1,13 @@
-//! Values of arguments in the forms that models write.
+//! Conversion of argument values from the forms that models write.
 
 use serde_json::{Map, Value};
 
 use super::argument_error::ArgumentError;
 
-/// Arguments under their own names.
+/// Arguments by canonical name.
 pub(super) type Arguments = Map<String, Value>;
 
-/// A whole number of at least 0, also as text or as `5.0`.
+/// Returns a whole number of at least 0, also from a string or from `5.0`.
 pub(super) fn number(given: &Arguments, name: &str) -> Result<Option<u64>, ArgumentError> {
     let Some(value) = given.get(name) else {
         return Ok(None);
@@ -22,7 +22,7 @@ pub(super) fn number(given: &Arguments, name: &str) -> Result<Option<u64>, Argum
     }
 }
 
-/// Any whole number. Those that do not fit count as the largest or smallest.
+/// Returns a whole number. Numbers out of range become the largest or smallest one.
 pub(super) fn whole(value: &Value) -> Option<i64> {
     match value {
         Value::Number(number) => number.as_i64().or_else(|| {
@@ -65,7 +65,7 @@ pub(super) fn text(given: &Arguments, name: &str) -> Result<Option<String>, Argu
     }
 }
 
-/// A query may be a list of words, all of which must match.
+/// Returns the query. A list of words is joined; all of them must match.
 pub(super) fn query(given: &Arguments) -> Result<Option<String>, ArgumentError> {
     let words = match given.get("query") {
         Some(Value::Array(words)) => {
@@ -88,7 +88,7 @@ fn is_slashed(text: &str) -> bool {
     text.len() > 2 && text.starts_with('/') && text.trim_end_matches('i').ends_with('/')
 }
 
-/// A list of columns as text: `"a, b"` or `["a", "b"]`.
+/// Returns a list of columns as text, from `"a, b"` or `["a", "b"]`.
 pub(super) fn list(given: &Arguments, name: &str) -> Result<Option<String>, ArgumentError> {
     match given.get(name) {
         Some(Value::Array(entries)) => {
@@ -99,8 +99,8 @@ pub(super) fn list(given: &Arguments, name: &str) -> Result<Option<String>, Argu
     }
 }
 
-/// `"sum(total)"`, `["count", "sum(total)"]`, `{"sum": "total"}`, or a list of
-/// `{"function": "sum", "field": "total"}`.
+/// Returns the aggregates as text. Accepts `"sum(total)"`, `["count", "sum(total)"]`,
+/// `{"sum": "total"}`, or a list of `{"function": "sum", "field": "total"}`.
 pub(super) fn aggregate(given: &Arguments) -> Result<Option<String>, ArgumentError> {
     let entries = match given.get("aggregate") {
         Some(Value::Array(entries)) => entries.as_slice(),
@@ -126,7 +126,7 @@ pub(super) fn aggregate(given: &Arguments) -> Result<Option<String>, ArgumentErr
     Ok(Some(columns.join(", ")))
 }
 
-/// A path; `true` asks for the rows that are found without one.
+/// Returns the path of the rows. `true` selects the rows that are found automatically.
 pub(super) fn rows(given: &Arguments) -> Result<Option<String>, ArgumentError> {
     match given.get("rows") {
         Some(Value::Bool(wanted)) => Ok(wanted.then(String::new)),
@@ -134,8 +134,8 @@ pub(super) fn rows(given: &Arguments) -> Result<Option<String>, ArgumentError> {
     }
 }
 
-/// A condition as text, a list of them that must all hold, or an object of
-/// fields and the values they must have.
+/// Returns a condition as text, from text, a list of conditions that must all hold, or an object of
+/// fields and their required values.
 pub(super) fn condition(given: &Arguments) -> Result<Option<String>, ArgumentError> {
     let value = match given.get("where") {
         Some(Value::Array(parts)) => {

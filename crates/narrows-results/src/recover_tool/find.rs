@@ -1,5 +1,5 @@
-//! The `find` argument of `exec`: a query that is checked before a tool is
-//! called, and applied to the text that the tool returns.
+//! The `find` argument of `exec`: a query that is validated before the tool is called and applied
+//! to the text that the tool returns.
 
 use narrows_shape::query::Refused;
 use narrows_wire::{Kind, Raw};
@@ -10,22 +10,22 @@ use super::argument_error::ArgumentError;
 use super::arguments::{Asked, canonical};
 use super::request::cursor;
 
-/// A checked `find`.
+/// A validated `find` argument.
 #[derive(Debug, Clone)]
 pub struct Find(Box<Asked>);
 
-/// The lines or rows that a `find` selects.
+/// The lines or rows selected by `find`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// One line about the matches, then the matches with their numbers.
+    /// One line of metadata, then the numbered matches.
     pub text: String,
-    /// Lines or rows that match; `None` if the `find` only selects a part.
+    /// The number of matching lines or rows; `None` if `find` only selects a part.
     pub matched: Option<usize>,
 }
 
 impl Find {
-    /// Reads a query, or an object of the arguments of `recover_text` without
-    /// `prune_id` and `cursor`.
+    /// Parses a query, or an object with arguments of `recover_text` except `prune_id` and
+    /// `cursor`.
     pub fn read(find: &Raw) -> Result<Find, ArgumentError> {
         let is_object = |text: &str| text.trim_start().starts_with('{');
         let given = match find.as_text() {
@@ -42,30 +42,30 @@ impl Find {
         };
         for name in ["prune_id", "cursor"] {
             if given.contains_key(name) {
-                return Err(format!("Argument 'find' takes no {name}").into());
+                return Err(format!("Argument 'find' must not contain '{name}'").into());
             }
         }
         Asked::check(given).map(|asked| Find(Box::new(asked)))
     }
 
-    /// The receipt of the text to compare with, if there is one.
+    /// Returns the receipt of the text to compare with.
     pub fn diff_with(&self) -> Option<&str> {
         self.0.diff_with.as_deref()
     }
 
-    /// The words to look for, if there are any.
+    /// Returns the words of the query.
     pub fn words(&self) -> Option<&str> {
         self.0.arguments.get("query").and_then(Value::as_str)
     }
 
-    /// Returns true if only the number of matches is wanted.
+    /// Returns true if only the number of matches is requested.
     pub fn is_count(&self) -> bool {
         self.0.arguments.get("count_only") == Some(&Value::Bool(true))
     }
 
-    /// Applies the query to a text. `receipt` is where the text is kept, so that
-    /// `recover_text` can continue an answer of more than `max_chars`
-    /// characters; `other` is the text of `diff_with`.
+    /// Applies the query to a text. `receipt` identifies the stored text, so that `recover_text`
+    /// can continue an answer longer than `max_chars` characters. `other` is the text of
+    /// `diff_with`.
     pub fn apply(
         &self,
         text: &str,

@@ -1,4 +1,4 @@
-//! Ranges of lines or rows in the forms that markers show and models write.
+//! Parsing of line and row ranges in the forms that markers show and models write.
 
 use serde_json::Value;
 
@@ -9,8 +9,8 @@ const MAX_RANGES: usize = 1_000;
 
 const WANTED: &str = "ranges such as \"201-5012\" or \"5,9-12\"";
 
-/// Reads `"201-5012"`, `"5,9-12"`, `{"start_line": 5, "end_line": 9}`, `[5, 9]`,
-/// `7`, and lists of them.
+/// Parses `"201-5012"`, `"5,9-12"`, `{"start_line": 5, "end_line": 9}`, `[5, 9]`, `7`, and lists of
+/// these.
 pub(super) fn read(value: &Value) -> Result<Vec<(i64, i64)>, ArgumentError> {
     let entries = match value {
         Value::Array(entries) if !is_pair(entries) => entries.as_slice(),
@@ -35,13 +35,13 @@ pub(super) fn read(value: &Value) -> Result<Vec<(i64, i64)>, ArgumentError> {
     Ok(ranges)
 }
 
-/// Two numbers are one range.
+/// Returns true for a list of two numbers, which is a single range.
 fn is_pair(entries: &[Value]) -> bool {
     entries.len() == 2 && entries.iter().all(Value::is_number)
 }
 
-/// A range without an end goes to the last line, one without a start begins
-/// with the first.
+/// Parses a range object. Without a start it begins at line 1, without an end it extends to the
+/// last line.
 fn object(range: &Value) -> Option<(i64, i64)> {
     let named = |names: &[&str], default: i64| {
         let value = names.iter().find_map(|name| range.get(*name));
@@ -58,8 +58,7 @@ fn object(range: &Value) -> Option<(i64, i64)> {
     start.zip(end).filter(|_| is_range)
 }
 
-/// `201-5012`, `7`, `12-`, or several of them; also `lines 5-9`, `L5-L9`, `5:9`
-/// and `5..9`.
+/// Parses `201-5012`, `7`, `12-`, `lines 5-9`, `L5-L9`, `5:9`, `5..9`, or a list of these.
 fn written(text: &str) -> Option<Vec<(i64, i64)>> {
     let parts = text.split([',', ';']).take(MAX_RANGES + 1);
     parts.map(one).collect()
@@ -74,7 +73,7 @@ fn one(part: &str) -> Option<(i64, i64)> {
     let digits = |text: &str| {
         let text = text.trim().trim_start_matches(['L', 'l']);
         let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        // Larger numbers than there are count as the largest.
+        // Numbers out of range become the largest number.
         is_number.then(|| text.parse().unwrap_or(i64::MAX))
     };
     for separator in ["..", "-", "–", ":", " to "] {

@@ -1,5 +1,4 @@
-//! One call of `recover_text`: its receipt, its question and its place in the
-//! answer.
+//! A call of `recover_text`: the receipt, the query, and the position in the answer.
 
 use narrows_wire::{Raw, token};
 use serde_json::Value;
@@ -8,14 +7,13 @@ use super::argument_error::ArgumentError;
 use super::arguments::{Asked, canonical};
 use super::convert::{self, Arguments};
 
-/// Arguments that are longer than this do not go into cursors: a model has to
-/// copy those.
+/// The maximum length of arguments in a cursor, because a model has to copy the cursor.
 const MAX_CARRIED: usize = 400;
 
-/// A call, its question still unchecked: the receipt is looked up first.
+/// A call with an unvalidated query, because the receipt is looked up first.
 pub(super) struct Request {
     pub(super) receipt: String,
-    /// The byte of the answer to begin with.
+    /// The byte offset in the answer at which the page starts.
     pub(super) offset: usize,
     given: Arguments,
 }
@@ -42,12 +40,12 @@ impl Request {
         Ok(request)
     }
 
-    /// The question of the call.
+    /// Validates the query of the call.
     pub(super) fn check(&self) -> Result<Asked, ArgumentError> {
         Asked::check(self.given.clone())
     }
 
-    /// Returns the path of the rows, as far as it can be read.
+    /// Returns the path of the rows, if it can be parsed.
     pub(super) fn rows(&self) -> Option<String> {
         convert::rows(&self.given).ok().flatten()
     }
@@ -56,7 +54,7 @@ impl Request {
         if let Some((offset, sum)) = short(cursor) {
             if sum != checksum(&self.given) {
                 return Err(
-                    "The cursor continues another call: repeat all arguments of the first \
+                    "The cursor belongs to another call: repeat all arguments of the first \
                     page, and add the cursor"
                         .to_owned()
                         .into(),
@@ -65,14 +63,15 @@ impl Request {
             self.offset = offset;
             return Ok(());
         }
-        let unknown = || "The cursor is not one of ours".to_owned();
+        let unknown =
+            || "Invalid cursor: copy the cursor of the previous page unchanged".to_owned();
         let (offset, of) = token::parse_part_cursor(cursor).map_err(|_| unknown())?;
         let mut carried = canonical(Some(&of)).map_err(|_| unknown())?;
         let receipt = carried.remove("prune_id");
         if receipt.as_ref().and_then(Value::as_str) != Some(&self.receipt) {
-            return Err("The cursor is of another prune_id".to_owned().into());
+            return Err("The cursor belongs to another prune_id".to_owned().into());
         }
-        // The size of a page may change on the way.
+        // The page size may differ from that of the first page.
         if let Some(max_chars) = self.given.remove("max_chars") {
             carried.insert("max_chars".to_owned(), max_chars);
         }
@@ -82,8 +81,8 @@ impl Request {
     }
 }
 
-/// The cursor of the page that begins at `offset`. It carries the arguments,
-/// unless they are long; then they have to be repeated.
+/// Returns the cursor of the page that starts at `offset`. It carries the arguments unless they are
+/// too long, in which case the caller has to repeat them.
 pub(super) fn cursor(offset: usize, receipt: &str, arguments: &Arguments) -> String {
     let of = Raw::from_serialize(arguments);
     match of.len() <= MAX_CARRIED {
@@ -97,7 +96,7 @@ fn short(cursor: &str) -> Option<(usize, u32)> {
     Some((offset.parse().ok()?, u32::from_str_radix(sum, 16).ok()?))
 }
 
-/// Of all arguments that choose the answer.
+/// Returns a checksum of all arguments that affect the answer, except the page size.
 fn checksum(arguments: &Arguments) -> u32 {
     let mut named: Vec<(&String, &Value)> = arguments.iter().collect();
     named.retain(|(name, _)| *name != "max_chars");

@@ -1,4 +1,4 @@
-//! The same as a resource: `narrows://receipt/{id}{?start,end}`.
+//! Stored texts as resources: `narrows://receipt/{id}{?start,end}`.
 
 use narrows_shape::prune::Lines;
 use narrows_wire::Raw;
@@ -8,15 +8,15 @@ use crate::recovery_store::{Owner, Store};
 
 const SCHEME: &str = "narrows://receipt/";
 
-/// As it is listed where something may be cut.
+/// The resource template, listed where results may be cut.
 pub const TEMPLATE: &str = r#"{"uriTemplate":"narrows://receipt/{id}{?start,end}","name":"narrows-receipt","title":"Text that was cut","description":"The original of a text that was cut, by the prune_id of its marker; start and end are lines, counted from 1.","mimeType":"text/plain"}"#;
 
 pub fn is_receipt(uri: &str) -> bool {
     uri.starts_with(SCHEME)
 }
 
-/// Reads the lines that a URI asks for, as many as fit; the answer says how
-/// to get the next.
+/// Reads the lines that a URI selects, as many as fit. The result contains the URI of the next
+/// lines.
 pub fn read(store: &dyn Store, owner: &Owner, max_chars: usize, uri: &str) -> Result<Raw, Error> {
     let unknown = || Error::UnknownReceipt(uri.chars().take(200).collect());
     let (receipt, start, end) = parse(uri).ok_or_else(unknown)?;
@@ -37,14 +37,15 @@ pub fn read(store: &dyn Store, owner: &Owner, max_chars: usize, uri: &str) -> Re
         .take(end + 1 - start.min(end + 1));
     for line in fitting {
         let size = line.chars().count() + 1;
-        // One line is given whole, however long: there is no way to ask for less.
+        // The first line is returned whole, however long, because a URI cannot select a part of a
+        // line.
         if size > room && last >= start {
             break;
         }
         room = room.saturating_sub(size);
         last += 1;
     }
-    // Lines with their ends, so that pages put together are the text.
+    // The lines keep their line ends, so that joined pages equal the text.
     let shown = match last.checked_sub(start) {
         None => "",
         Some(_) => lines.whole_span(&(start - 1..last)),
@@ -70,7 +71,7 @@ pub fn read(store: &dyn Store, owner: &Owner, max_chars: usize, uri: &str) -> Re
     Ok(result.with_member("_meta", &meta))
 }
 
-/// Receipt, first and last line.
+/// Returns the receipt, the first line and the last line.
 fn parse(uri: &str) -> Option<(&str, Option<usize>, Option<usize>)> {
     let rest = uri.strip_prefix(SCHEME)?;
     let (receipt, query) = rest.split_once('?').unwrap_or((rest, ""));

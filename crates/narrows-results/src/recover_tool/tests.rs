@@ -20,8 +20,8 @@ fn kept(text: &str) -> (MemoryStore, Receipt) {
     (store, receipt)
 }
 
-/// Calls the tool with these arguments besides the receipt. Returns the text of
-/// the answer and the facts of its `_meta`.
+/// Calls the tool with these arguments and the receipt. Returns the text of the answer and its
+/// `_meta`.
 fn ask(store: &dyn Store, receipt: &Receipt, max_chars: usize, more: &str) -> (String, Value) {
     let arguments = Raw::parse(more.to_owned().into()).expect("a test's JSON");
     let arguments = arguments.with_member("prune_id", &Raw::string(receipt.as_str()));
@@ -43,7 +43,7 @@ fn ask(store: &dyn Store, receipt: &Receipt, max_chars: usize, more: &str) -> (S
 fn check(text: &str, more: &str, expected: Expect) {
     let (store, receipt) = kept(text);
     let (said, _) = ask(&store, &receipt, 80_000, more);
-    // A raw string cannot show a CR.
+    // Raw strings cannot contain a visible CR.
     let said = said.replace('\r', "\\r");
     expected.assert_eq(&said.replace(receipt.as_str(), "ID"));
 }
@@ -95,7 +95,7 @@ fn an_answer_is_one_line_about_it_and_the_text() {
         .assert_eq(&facts);
 }
 
-/// Every call of a list gives the same answer as the first.
+/// Checks that all calls of a list give the same answer.
 #[track_caller]
 fn check_same(text: &str, calls: &[&str]) {
     let (store, receipt) = kept(text);
@@ -203,21 +203,21 @@ fn arguments_that_cannot_be_used_are_refused_with_the_corrected_call() {
         TEXT,
         r#"{"serch":"x"}"#,
         expect![[
-            r#"{"code":"invalid_params","message":"Unknown argument 'serch'; did you mean 'query'? There are prune_id, query, context, ranges, head, tail, start_char, end_char, count_only, limit, where, select, sort, group_by, aggregate, rows, diff_with, include_line_numbers, max_chars, cursor","corrected_arguments":{"query":"x","prune_id":"ID"}}"#
+            r#"{"code":"invalid_params","message":"Unknown argument 'serch'; did you mean 'query'? Known arguments: prune_id, query, context, ranges, head, tail, start_char, end_char, count_only, limit, where, select, sort, group_by, aggregate, rows, diff_with, include_line_numbers, max_chars, cursor","corrected_arguments":{"query":"x","prune_id":"ID"}}"#
         ]],
     );
     check(
         TEXT,
         r#"{"zzz":"x"}"#,
         expect![[
-            r#"{"code":"invalid_params","message":"Unknown argument 'zzz'. There are prune_id, query, context, ranges, head, tail, start_char, end_char, count_only, limit, where, select, sort, group_by, aggregate, rows, diff_with, include_line_numbers, max_chars, cursor"}"#
+            r#"{"code":"invalid_params","message":"Unknown argument 'zzz'. Known arguments: prune_id, query, context, ranges, head, tail, start_char, end_char, count_only, limit, where, select, sort, group_by, aggregate, rows, diff_with, include_line_numbers, max_chars, cursor"}"#
         ]],
     );
     check(
         TEXT,
         r#"{"head":1,"ranges":"1-2"}"#,
         expect![[
-            r#"{"code":"invalid_params","message":"Argument 'ranges' is given beside another of ranges, head/tail and start_char/end_char; give one of them","corrected_arguments":{"ranges":"1-2","prune_id":"ID"}}"#
+            r#"{"code":"invalid_params","message":"Argument 'ranges' conflicts with another argument; use only one of ranges, head/tail and start_char/end_char","corrected_arguments":{"ranges":"1-2","prune_id":"ID"}}"#
         ]],
     );
     check(
@@ -243,14 +243,14 @@ fn arguments_that_cannot_be_used_are_refused_with_the_corrected_call() {
         TEXT,
         r#"{"ranges":"7-8"}"#,
         expect![[
-            r#"{"code":"invalid_range","message":"Lines are counted from 1 to 6, and a range ends where it starts or later","max_line":6}"#
+            r#"{"code":"invalid_range","message":"Lines are numbered from 1 to 6, and a range must not end before it starts","max_line":6}"#
         ]],
     );
     check(
         TEXT,
         r#"{"start_char":9,"end_char":8}"#,
         expect![[
-            r#"{"code":"invalid_range","message":"Characters are counted from 1 to 53, and the last does not come before the first","max_char":53}"#
+            r#"{"code":"invalid_range","message":"Characters are numbered from 1 to 53, and a range must not end before it starts","max_char":53}"#
         ]],
     );
     check(
@@ -263,7 +263,9 @@ fn arguments_that_cannot_be_used_are_refused_with_the_corrected_call() {
     check(
         TEXT,
         r#"{"cursor":"nonsense"}"#,
-        expect![[r#"{"code":"invalid_params","message":"The cursor is not one of ours"}"#]],
+        expect![[
+            r#"{"code":"invalid_params","message":"Invalid cursor: copy the cursor of the previous page unchanged"}"#
+        ]],
     );
     check(
         ROWS,
@@ -288,7 +290,7 @@ fn arguments_that_cannot_be_used_are_refused_with_the_corrected_call() {
         ROWS,
         r#"{"diff_with":"prn_nope"}"#,
         expect![[
-            r#"{"code":"prune_id_not_found","message":"No text is stored under this prune_id, or no longer; call the tool that returned the text again","prune_id":"prn_nope"}"#
+            r#"{"code":"prune_id_not_found","message":"No text is stored under this prune_id; it may have expired. Call the tool that returned the text again","prune_id":"prn_nope"}"#
         ]],
     );
     let nothing = call(&kept("").0, &owner(), 80_000, None);
@@ -324,7 +326,7 @@ fn unknown_expired_and_anothers_are_the_same() {
     assert_ne!(of(&owner(), receipt.as_str()), unknown);
 }
 
-/// Reads all pages of a question, each without its first line.
+/// Reads all pages of an answer and removes the first line of each.
 fn read_all(store: &dyn Store, receipt: &Receipt, max_chars: usize, more: &str) -> (String, usize) {
     let mut whole = String::new();
     let mut call: Value = serde_json::from_str(more).expect("JSON");
@@ -363,7 +365,7 @@ fn pages_put_together_are_the_selection() {
     let all: Vec<&str> = lines.split('\n').collect();
     let expected = [&all[9..2_000], &all[4..6]].concat().join("\n");
     assert_eq!(read_all(&store, &receipt, 5_000, ranges).0, expected);
-    // Long arguments are repeated instead of carried along.
+    // Long arguments are repeated instead of carried by the cursor.
     let many: Vec<String> = (1..=300).map(|at| (3 * at).to_string()).collect();
     let expected: Vec<&str> = (1..=300).map(|at| all[3 * at - 1]).collect();
     let many = json!({ "ranges": many.join(","), "include_line_numbers": false }).to_string();
@@ -403,11 +405,17 @@ fn a_cursor_belongs_to_its_receipt() {
     let (_, facts) = ask(&store, &receipt, 2_000, "{}");
     let more = json!({ "cursor": facts["next_cursor"] }).to_string();
     let (said, _) = ask(&store, &other, 2_000, &more);
-    assert!(said.contains("The cursor is of another prune_id"), "{said}");
-    // A cursor made by hand that leads nowhere.
+    assert!(
+        said.contains("The cursor belongs to another prune_id"),
+        "{said}"
+    );
+    // A hand-made cursor past the end of the answer.
     let far = cursor(1_000_000, receipt.as_str(), &Default::default());
     let (said, _) = ask(&store, &receipt, 2_000, &format!(r#"{{"cursor":"{far}"}}"#));
-    assert!(said.contains("The cursor is not one of ours"), "{said}");
+    assert!(
+        said.contains("Invalid cursor: copy the cursor of the previous page unchanged"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -422,7 +430,7 @@ fn the_tool_says_in_few_words_how_it_is_called() {
         .expect("properties");
     let listed: Vec<&str> = listed.keys().map(String::as_str).collect();
     assert_eq!(listed, arguments::NAMES[..listed.len()]);
-    // The examples are understood.
+    // The examples in the description must be valid.
     let examples = description.split("Examples: ").nth(1).expect("examples");
     let (examples, _) = examples.split_once(". ").expect("an end");
     for example in examples.split("; ") {
@@ -464,7 +472,7 @@ fn find_is_checked_first_and_applied_to_a_text_later() {
     ] {
         assert!(find(wrong).is_err(), "{wrong}");
     }
-    // The cursor of a long answer continues it.
+    // The cursor of a long answer must continue it.
     let text: String = (0..2_000).map(|at| format!("match {at}\n")).collect();
     let (store, receipt) = kept(&text);
     let first = find(r#""match""#).expect("a find");

@@ -1,17 +1,17 @@
-//! Texts compressed with LZ4, as both stores keep them.
+//! LZ4 compression of texts in both stores.
 //!
-//! LZ4, not zstd: it decompresses faster and needs no C compiler, for about
-//! 1.6 times the room (`bench/recovery`).
+//! LZ4 decompresses faster than zstd and needs no C compiler, but takes about 1.6 times the space
+//! (`bench/recovery`).
 
 use std::sync::Arc;
 
-/// A longer text is not kept, and a block that claims one is not decompressed.
+/// The maximum length of a stored text. A block that claims a longer one is not decompressed.
 pub(super) const MAX_TEXT: usize = 256 * 1024 * 1024;
 
-/// An upper bound of what one byte of LZ4 can stand for.
+/// An upper bound of the compression ratio of LZ4.
 const MAX_RATIO: usize = 256;
 
-/// Appends the compressed text to `out`. Returns `None` if LZ4 refuses the text.
+/// Compresses a text and appends it to `out`. Returns `None` if LZ4 cannot compress it.
 pub(super) fn append(text: &str, out: &mut Vec<u8>) -> Option<()> {
     let start = out.len();
     let room = lz4_flex::block::get_maximum_output_size(text.len());
@@ -21,10 +21,10 @@ pub(super) fn append(text: &str, out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Decompresses a block into a text of `length` bytes. Returns `None` if the
-/// block holds anything else.
+/// Decompresses a block into a text of `length` bytes. Returns `None` if the block contains
+/// anything else.
 pub(super) fn read(block: &[u8], length: usize) -> Option<Arc<str>> {
-    // Checked before memory is allocated: a length on disk may be any number.
+    // Check before allocating: the length on disk may be any number.
     if length > MAX_TEXT.min(block.len().saturating_mul(MAX_RATIO)) {
         return None;
     }

@@ -1,9 +1,9 @@
-//! Texts on disk, so that receipts outlive the process: each text is a file,
-//! named by its receipt.
+//! A store on disk, so that receipts outlive the process. Each text is a file named after its
+//! receipt.
 //!
-//! Not redb or fjall (`bench/recovery` has the figures): any number of processes
-//! may share the folder, a full disk passes without opening anything anew, and
-//! deleting gives room back; and a file is written no slower.
+//! Files were chosen over redb and fjall (measurements in `bench/recovery`): any number of
+//! processes can share the folder, the store recovers from a full disk without being reopened,
+//! removing a text frees its space, and writing a file is no slower.
 
 mod recent;
 mod record;
@@ -26,30 +26,29 @@ use self::record::Record;
 use self::shelf::Shelf;
 use super::{Fill, Owner, Receipt, RecoverySettings, Store, Unavailable, block, files, totals};
 
-/// Texts in a folder: each for the same time, and all within a number of bytes;
-/// the oldest leave first.
+/// A store in a folder. All texts have the same lifetime and share a size limit; the oldest are
+/// removed first.
 ///
-/// Processes that share a folder share its texts and its bounds; the strictest
-/// settings hold. Nobody holds a lock on it: texts are never changed once they
-/// are there, and one that another process has removed is just not there. What
-/// others write is counted within a second or so; by that much the folder may
-/// be over its bound.
+/// Processes that share a folder share its texts and limits; the strictest settings win. No lock is
+/// needed: texts never change, and a text that another process removed counts as missing. Texts
+/// written by other processes are counted within about a second, and during this time the folder
+/// may exceed its limit.
 pub struct DiskStore {
     folder: PathBuf,
     ttl: Duration,
     max_bytes: u64,
     clock: Box<dyn Clock>,
-    /// Held while something is written or removed, never while it is read.
+    /// Locked while files are written or removed, but not while they are read.
     shelf: Mutex<Shelf>,
     recent: Recent,
     warned: Mutex<HashSet<(&'static str, ErrorKind)>>,
 }
 
 trait Clock: Send + Sync {
-    /// Wall-clock time, since no other is the same in the next process.
+    /// Returns the wall-clock time, the only clock that is shared with later processes.
     fn now(&self) -> SystemTime;
 
-    /// Monotonic time, for how long something takes.
+    /// Returns the monotonic time, for measuring durations.
     fn instant(&self) -> Instant;
 }
 
@@ -66,9 +65,8 @@ impl Clock for SystemClock {
 }
 
 impl DiskStore {
-    /// Opens the folder, which is made if it is not there, and finds what was
-    /// left in it. Fails if no file can be written there, for another reason
-    /// than that the disk is full just now.
+    /// Opens the folder, creates it if necessary, and finds the existing texts. Fails if files
+    /// cannot be written there, except if the disk is only full.
     pub fn open(folder: &Path, settings: &RecoverySettings) -> io::Result<DiskStore> {
         DiskStore::open_at(folder, settings, Box::new(SystemClock))
     }
@@ -83,8 +81,8 @@ impl DiskStore {
         let mode = fs::metadata(folder)?.permissions().mode();
         if mode & 0o077 != 0 {
             tracing::warn!(
-                "others may look into the folder {}, and what can be recovered is named there; \
-                 it should have the mode 700",
+                "other users can read the folder {}, which lists recoverable texts; \
+                 set its mode to 700",
                 folder.display()
             );
         }
@@ -117,7 +115,7 @@ impl DiskStore {
         shelf.shrink_to(self.max_bytes - size)?;
         match files::put(&path, record, now) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                // Somebody has tidied up, and the folder with it.
+                // The folder was removed from outside.
                 files::make_folder(&self.folder)?;
                 files::put(&path, record, now)
             }
@@ -129,7 +127,7 @@ impl DiskStore {
 
     fn read(&self, owner: &Owner, receipt: &str) -> io::Result<Option<Arc<str>>> {
         let path = self.path(receipt);
-        // Of the name itself: nothing here follows links.
+        // Metadata of the file itself: links are never followed.
         let found = fs::symlink_metadata(&path)?;
         if !found.is_file() {
             return Ok(None);
@@ -158,23 +156,23 @@ impl DiskStore {
         Ok(Some(text))
     }
 
-    /// A damaged file is never a text again, but may tell somebody what
-    /// happened; it leaves as texts do.
+    /// Renames a damaged file, so that it is never read as a text again but remains available for
+    /// diagnosis. It expires like a text.
     fn set_aside(&self, path: &Path) -> io::Error {
         let aside = path.with_extension(shelf::BROKEN);
         let done = match fs::rename(path, &aside) {
-            Ok(()) => format!("is now {}", aside.display()),
+            Ok(()) => format!("was renamed to {}", aside.display()),
             Err(error) => format!("cannot be renamed: {error}"),
         };
-        let text = format!("{} is damaged, and {done}", path.display());
+        let text = format!("{} is damaged and {done}", path.display());
         io::Error::new(ErrorKind::InvalidData, text)
     }
 
-    /// Says the first failure of a kind, not that of each text.
+    /// Logs the first failure of each kind instead of one per text.
     fn warn(&self, what: &'static str, error: &io::Error) {
         if self.warned.lock().insert((what, error.kind())) {
             tracing::warn!(
-                "{what} failed in {}: {error}; further failures like this one are not reported",
+                "{what} failed in {}: {error}; further failures of this kind are not logged",
                 self.folder.display()
             );
         }
@@ -194,7 +192,7 @@ impl Store for DiskStore {
         match self.write(&receipt, &record) {
             Ok(()) => Ok(receipt),
             Err(error) => {
-                self.warn("keeping a text", &error);
+                self.warn("storing a text", &error);
                 Err(Unavailable)
             }
         }
@@ -241,7 +239,7 @@ impl Store for DiskStore {
     }
 }
 
-/// A folder that nothing can be written to is better known at once.
+/// Fails early if files cannot be written to the folder.
 fn try_to_write(folder: &Path) -> io::Result<()> {
     let file = folder.join(shelf::file_name(Receipt::new().as_str()));
     match files::put(&file, b"", SystemTime::now()) {

@@ -1,4 +1,4 @@
-//! Files that nobody else may read, each of them there as a whole or not at all.
+//! Private files that are written atomically.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
@@ -6,22 +6,22 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// What a file is called until it is whole.
+/// The file extension during writing.
 pub(super) const PART: &str = "part";
 
-/// A part that is older was left by a process that ended while it wrote.
+/// The age at which a partial file counts as left behind by a process that ended while writing.
 const PART_AGE: Duration = Duration::from_secs(60);
 
-/// Makes a folder for its owner alone, unless there is one.
+/// Creates a folder that only its owner can access, unless it exists.
 pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Writes a file under the name of a part and renames it, so that whoever reads
-/// it under its own name reads all of it, whatever happened to the writer.
+/// Writes a file under a temporary name and renames it, so that readers of the final name always
+/// see the complete file, even if the writer is interrupted.
 ///
-/// Nothing is synced: what was written outlives the process, by whatever signal
-/// it ends, but the loss of power within seconds may take or damage it.
+/// The file is not synced: it survives the end of the process, by any signal, but a power failure
+/// within seconds may lose or damage it.
 pub(super) fn put(path: &Path, bytes: &[u8], at: SystemTime) -> io::Result<()> {
     let part = path.with_extension(PART);
     let written = create(&part).and_then(|mut file| {
@@ -30,13 +30,13 @@ pub(super) fn put(path: &Path, bytes: &[u8], at: SystemTime) -> io::Result<()> {
         fs::rename(&part, path)
     });
     if written.is_err() {
-        // It takes room, perhaps the last there is.
+        // The partial file may occupy the last free space.
         let _ = fs::remove_file(&part);
     }
     written
 }
 
-/// What is in a file, but no more than so many bytes; of a longer one nothing.
+/// Reads a file of at most `max` bytes; `None` if it is longer.
 pub(super) fn read(path: &Path, max: u64) -> io::Result<Option<Vec<u8>>> {
     let file = File::open(path)?;
     let length = file.metadata()?.len();
@@ -48,13 +48,13 @@ pub(super) fn read(path: &Path, max: u64) -> io::Result<Option<Vec<u8>>> {
     Ok((bytes.len() as u64 <= max).then_some(bytes))
 }
 
-/// Whether a part of this age belongs to nobody any more.
+/// Returns true if a partial file is so old that its writer must have ended.
 pub(super) fn is_abandoned(modified: SystemTime, now: SystemTime) -> bool {
     now.duration_since(modified)
         .is_ok_and(|age| age >= PART_AGE)
 }
 
-/// Removes a file; that another process was faster is no failure.
+/// Removes a file. A file that another process has already removed is not an error.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

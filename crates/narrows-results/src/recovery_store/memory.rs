@@ -1,4 +1,4 @@
-//! Texts in memory, compressed.
+//! A store in memory with compressed texts.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use tokio::time::Instant;
 
 use super::{Fill, Owner, Receipt, RecoverySettings, Store, Unavailable, block};
 
-/// Texts in memory: each for the same time since it was kept or renewed, and all
-/// within a number of bytes; those that would expire first leave first.
+/// A store in memory. All texts have the same lifetime, counted from when they were stored or last
+/// renewed, and share a size limit; those that expire first are removed first.
 ///
-/// No cache library: those admit by how often something is asked for, and may
-/// turn away the newest text, whose receipt was just handed out.
+/// Cache libraries are unsuitable: they admit entries by access frequency and may reject the newest
+/// text, whose receipt was just issued.
 pub struct MemoryStore {
     ttl: Duration,
     max_bytes: usize,
@@ -23,8 +23,7 @@ pub struct MemoryStore {
 #[derive(Default)]
 struct Kept {
     texts: HashMap<Arc<str>, Entry>,
-    /// In the order in which they expire. The number tells those of one instant
-    /// apart.
+    /// The texts in the order of their expiry. The number distinguishes those with the same time.
     order: BTreeMap<(Instant, u64), Arc<str>>,
     last: u64,
     bytes: usize,
@@ -47,10 +46,10 @@ enum Body {
     },
 }
 
-/// The cost of an entry besides its bytes: receipt, map and queue.
+/// The memory used per entry in addition to its text: receipt, map and queue.
 pub(super) const OVERHEAD: usize = 256;
 
-/// Longer texts are compressed and decompressed off the async threads.
+/// The maximum length of texts that are compressed and decompressed on async threads.
 const QUICK: usize = 64 * 1024;
 
 impl MemoryStore {

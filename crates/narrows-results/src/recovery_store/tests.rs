@@ -11,7 +11,7 @@ fn store(ttl_s: u64, texts_of_a_kilobyte: usize) -> MemoryStore {
     })
 }
 
-/// A text of 1,000 bytes that LZ4 cannot shorten.
+/// Returns a text of 1,000 bytes that LZ4 cannot compress.
 fn kilobyte(seed: char) -> Arc<str> {
     noise(seed, 1_000)
 }
@@ -51,7 +51,7 @@ async fn the_oldest_leave_first_and_the_newest_is_always_there() {
         .chars()
         .map(|letter| store.keep(&Owner::pruner(None), kilobyte(letter)).unwrap())
         .collect();
-    // Being asked for does not prolong anything.
+    // Fetching a text does not extend its lifetime.
     store
         .fetch(&Owner::pruner(None), receipts[3].as_str())
         .unwrap();
@@ -120,7 +120,7 @@ fn nobody_gets_the_text_of_another() {
 fn receipts_are_ulids() {
     let of = |unix_ms, random| Receipt::at(unix_ms, random).to_string();
     assert_eq!(of(0, 0), "prn_00000000000000000000000000");
-    // The time of the ULID specification's example.
+    // The time in the example of the ULID specification.
     assert_eq!(of(1_469_918_176_385, 42), "prn_01ARY000000000000000000042");
     assert_eq!(of(u64::MAX, u64::MAX), "prn_7ZZZZ000006744073709551615");
     assert_ne!(Receipt::new(), Receipt::new());

@@ -1,7 +1,7 @@
-//! What processes leave to be added up, beside the texts: a file each, so that
-//! no process overwrites what another wrote.
+//! Totals of all processes that share the folder, stored next to the texts. Each process has its
+//! own file, so that no process overwrites the data of another.
 //!
-//! What is in them is known to those who write and read them, not here.
+//! This module does not interpret the content of the files.
 
 #[cfg(test)]
 mod tests;
@@ -16,19 +16,19 @@ use parking_lot::Mutex;
 
 use super::files;
 
-/// A longer one is neither written nor read.
+/// The maximum length of a file that is written or read.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// So many are read, the newest.
+/// The maximum number of files that are read, the newest first.
 const MAX_FILES: usize = 10_000;
 
-/// Older ones are removed when a store is opened on the folder.
+/// The age at which files are removed when a store is opened.
 const MAX_AGE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// Writes down the totals of this process, in place of those it wrote before.
+/// Writes the totals of this process and replaces those it wrote before.
 pub fn write_totals(folder: &Path, json: &str) -> io::Result<()> {
     if json.len() > MAX_BYTES {
-        let text = format!("totals of {} bytes are too long", json.len());
+        let text = format!("the totals are too long: {} bytes", json.len());
         return Err(io::Error::new(ErrorKind::InvalidInput, text));
     }
     files::make_folder(folder)?;
@@ -36,8 +36,8 @@ pub fn write_totals(folder: &Path, json: &str) -> io::Result<()> {
     files::put(&folder.join(&*name), json.as_bytes(), SystemTime::now())
 }
 
-/// The totals of all processes that wrote some lately, this one's among them;
-/// the newest come first. What cannot be read is left out.
+/// Returns the recent totals of all processes including this one, newest first. Unreadable files
+/// are skipped.
 pub fn read_totals(folder: &Path) -> Vec<String> {
     let mut found: Vec<_> = list(folder).collect();
     found.retain(|file| file.is_whole);
@@ -50,7 +50,7 @@ pub fn read_totals(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Removes totals that nobody adds up any more, and parts of some.
+/// Removes expired totals and abandoned partial files.
 pub(super) fn remove_old(folder: &Path, now: SystemTime) {
     for file in list(folder) {
         let age = now.duration_since(file.modified).unwrap_or_default();
@@ -59,7 +59,7 @@ pub(super) fn remove_old(folder: &Path, now: SystemTime) {
             false => files::is_abandoned(file.modified, now),
         };
         if is_old {
-            // The next opening tries again.
+            // The file is removed the next time a store is opened.
             let _ = files::remove(&file.path);
         }
     }
@@ -91,9 +91,8 @@ fn list(folder: &Path) -> impl Iterator<Item = Totals> {
     })
 }
 
-/// Of this process and no other: numbers of processes come again, in containers
-/// with every start, so it carries its time and something random too. Locked
-/// while a file of that name is written.
+/// Returns the file name of this process. Process ids repeat, in containers with every start, so
+/// the name also contains a time and a random number. The lock is held while the file is written.
 fn own_name() -> &'static Mutex<String> {
     static NAME: OnceLock<Mutex<String>> = OnceLock::new();
     NAME.get_or_init(|| {

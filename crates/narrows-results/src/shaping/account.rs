@@ -1,4 +1,4 @@
-//! What was saved, by server and tool.
+//! Statistics of the savings by server and tool.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,51 +9,51 @@ use serde::Serialize;
 use narrows_wire::Timestamp;
 use std::time::SystemTime;
 
-/// So many tools are told one by one.
+/// The maximum number of tools that are listed individually.
 const MAX_TOOLS: usize = 1_000;
 
-/// Sums over all shaped results since the start.
+/// Totals of all shaped results since the start.
 pub struct Account {
     since: String,
     saved: Mutex<HashMap<(String, String), Saved>>,
-    /// Whether there is something that was not reported yet.
+    /// True if there are changes since the last report.
     news: AtomicBool,
 }
 
-/// What was saved since the start.
+/// The savings since the start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Savings {
-    /// When it began, RFC 3339.
+    /// The start time (RFC 3339).
     pub since: String,
-    /// Of all tools together.
+    /// The sum over all tools.
     #[serde(flatten)]
     pub all: Saved,
-    /// Of each, by server and name.
+    /// The savings of each tool, sorted by server and name.
     pub tools: Vec<ToolSavings>,
 }
 
-/// What was saved of one tool's results.
+/// The savings of one tool's results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ToolSavings {
     pub server: String,
-    /// The server's own name of it; for resources the method.
+    /// The server's own name of the tool; for resources the method.
     pub tool: String,
     #[serde(flatten)]
     pub saved: Saved,
 }
 
-/// What shaping came to.
+/// The effect of shaping.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Saved {
-    /// Results that were shaped.
+    /// The number of shaped results.
     pub results: u64,
-    /// Results that should have been and were passed on as they came.
+    /// The number of results that should have been shaped but were returned unchanged.
     pub failed: u64,
     pub chars_before: u64,
     pub chars_after: u64,
-    /// Estimated.
+    /// An estimate.
     pub tokens_before: u64,
-    /// Estimated.
+    /// An estimate.
     pub tokens_after: u64,
 }
 
@@ -68,8 +68,8 @@ impl Default for Account {
 }
 
 impl Account {
-    /// Catalogues change, so that there may be more names in time than anybody
-    /// wants to read; those go together.
+    /// Updates the totals of a tool. Catalogues change, so the number of tools is limited; further
+    /// tools are counted together.
     pub(super) fn enter(&self, server: &str, tool: &str, entry: impl FnOnce(&mut Saved)) {
         let mut saved = self.saved.lock();
         let is_new = !saved.contains_key(&(server.to_owned(), tool.to_owned()));
@@ -85,12 +85,12 @@ impl Account {
         self.news.store(true, Ordering::Relaxed);
     }
 
-    /// Has it told once more, since it was not written down.
+    /// Marks the totals as unreported, because the last report could not be written.
     pub fn report_again(&self) {
         self.news.store(true, Ordering::Relaxed);
     }
 
-    /// As it is written down; `None` if there is nothing new to tell.
+    /// Returns the report to write; `None` if nothing has changed since the last one.
     pub fn report(&self) -> Option<String> {
         if !self.news.swap(false, Ordering::Relaxed) {
             return None;
@@ -99,7 +99,7 @@ impl Account {
         Some(serde_json::json!({ "since": since, "tools": tools }).to_string())
     }
 
-    /// All that there is to tell.
+    /// Returns all totals.
     pub fn savings(&self) -> Savings {
         let mut saved: Vec<_> = self.saved.lock().clone().into_iter().collect();
         saved.sort_by(|(a, _), (b, _)| a.cmp(b));

@@ -1,4 +1,4 @@
-//! Where the texts of a result are, and what takes the place of one.
+//! Finds the texts of a result and builds their replacements.
 
 use narrows_shape::prune::SourceType;
 use narrows_wire::{Kind, Raw};
@@ -6,31 +6,31 @@ use narrows_wire::{Kind, Raw};
 use super::Form;
 use crate::settings::Binary;
 
-/// A part of a result that counts to its budget.
+/// A part of a result that counts toward the budget.
 pub(super) struct Block {
-    /// The item that holds it, by its place in the list.
+    /// The index of its item in the list.
     pub(super) item: usize,
-    /// Where it stands in that item, or in the result.
+    /// The path of its member in the item.
     member: &'static str,
-    /// The value that holds it, a slice of the result.
+    /// The value itself, a slice of the result.
     pub(super) place: Raw,
     pub(super) kind: BlockKind,
 }
 
 pub(super) enum BlockKind {
     Text {
-        /// By the MIME type or the name that stand beside it.
+        /// Determined by the MIME type or the file name, if present.
         source: Option<SourceType>,
     },
-    /// Base64 of an image, audio or a blob.
+    /// The base64 data of an image, audio or blob.
     Binary {
         mime: String,
-        /// The content item that holds it.
+        /// The content item that contains it.
         item: Raw,
     },
 }
 
-/// All that counts, in the order in which it stands.
+/// Returns all blocks that count toward the budget, in order.
 pub(super) fn find(result: &Raw, form: Form, binary: Binary) -> Vec<Block> {
     let mut blocks = Vec::new();
     for (at, item) in items(result, form).into_iter().enumerate() {
@@ -70,19 +70,19 @@ pub(super) fn find(result: &Raw, form: Form, binary: Binary) -> Vec<Block> {
 }
 
 impl Block {
-    /// Where it stands, for people and programs: `content[0].text`.
+    /// Returns the path of the block for users and programs: `content[0].text`.
     pub(super) fn at(&self, form: Form) -> String {
         format!("{}[{}].{}", form.items(), self.item, self.member)
     }
 }
 
-/// The array whose items may hold texts.
+/// Returns the array whose items may contain texts.
 pub(super) fn list(result: &Raw, form: Form) -> Option<Raw> {
     let [items] = last(result, [form.items()]);
     items.filter(|items| items.kind() == Kind::Array)
 }
 
-/// Its items.
+/// Returns the items of this array.
 pub(super) fn items(result: &Raw, form: Form) -> Vec<Raw> {
     let list = list(result, form);
     list.iter().flat_map(|list| list.elements()).collect()
@@ -93,8 +93,7 @@ pub(super) fn structured(result: &Raw) -> Option<Raw> {
     structured.filter(|structured| matches!(structured.kind(), Kind::Object | Kind::Array))
 }
 
-/// A content item of text in the place of one that is none, under the form
-/// that its result wants.
+/// Returns a text item that replaces another item, in the form that the result requires.
 pub(super) fn text_item(text: &str, instead_of: Option<&Raw>, form: Form) -> Raw {
     let text = Raw::string(text);
     match form {
@@ -110,7 +109,7 @@ pub(super) fn text_item(text: &str, instead_of: Option<&Raw>, form: Form) -> Raw
     }
 }
 
-/// The text or blob of a resource, `inner`, which `item` holds or is.
+/// Returns the text or blob of the resource `inner`, which is `item` or a member of it.
 fn resource(
     at: usize,
     item: &Raw,
@@ -143,8 +142,8 @@ fn resource(
     })
 }
 
-/// The members of these names. Of one that is there twice the last is what most
-/// readers take, and so what a model would read.
+/// Returns the members with these names. Of duplicates it returns the last one, which most readers,
+/// and so the model, would use.
 fn last<const N: usize>(raw: &Raw, names: [&str; N]) -> [Option<Raw>; N] {
     let mut found = [const { None }; N];
     for (name, value) in raw.members() {
@@ -161,7 +160,7 @@ fn is_text(raw: &Raw) -> bool {
 
 fn text_of(raw: Option<&Raw>) -> String {
     let text = raw.and_then(Raw::as_text).unwrap_or_default();
-    // It goes into notes, which have one line and one pair of brackets.
+    // The text becomes part of notes, which have one line and one pair of brackets.
     let fits = |letter: &char| !letter.is_control() && !matches!(letter, '⟦' | '⟧');
     text.chars().filter(fits).take(200).collect()
 }

@@ -1,21 +1,20 @@
-//! What a call is about: the goal of whoever reads its result, and what kind
-//! of text that will be. Both are taken from the request, if it tells.
+//! The goal of a call and the type of text that it returns, both derived from the request.
 
 use narrows_shape::prune::SourceType;
 use narrows_wire::{Kind, Raw};
 
 use crate::recover_tool::Find;
 
-/// A goal is a sentence or two; more is cut.
+/// The maximum length of a goal. A goal is a sentence or two; longer ones are cut.
 const MAX_CHARS: usize = 500;
 
-/// Where a client says its goal.
+/// The member of a request's `_meta` with the client's goal.
 pub const META: &str = "narrows/goal";
 
-/// The argument that endpoints may add to tools.
+/// The argument `goal`, which endpoints may add to tools.
 pub const ARGUMENT: &str = "goal";
 
-/// The argument for a query on the texts of a result.
+/// The argument `find`: a query on the texts of a result.
 pub const FIND_ARGUMENT: &str = "find";
 
 /// Returns the schema of the argument `goal`.
@@ -32,7 +31,7 @@ pub fn find_schema() -> Raw {
     )
 }
 
-/// Arguments whose values say what is looked for, the most telling first.
+/// Arguments whose values describe a goal, the most specific first.
 const TELLING: &[&str] = &[
     "goal",
     "query",
@@ -50,7 +49,7 @@ const TELLING: &[&str] = &[
     "cmd",
 ];
 
-/// Arguments that name files, of which the name may say something.
+/// Arguments that name files. The name may reveal the type of text.
 const FILES: &[&str] = &[
     "path",
     "paths",
@@ -61,7 +60,7 @@ const FILES: &[&str] = &[
     "uri",
 ];
 
-/// The gateway's own arguments of a call, which stand beside those of the tool.
+/// The gateway's own arguments of a call, next to those of the tool.
 #[derive(Debug, Default)]
 pub struct ResultArguments {
     pub goal: Option<Raw>,
@@ -69,16 +68,17 @@ pub struct ResultArguments {
     pub max_chars: Option<usize>,
 }
 
-/// What a request tells of the result that it wants.
+/// The information in a request about the expected result.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Aim {
     pub goal: Option<String>,
-    /// Of the text, by the name of the file it is from.
+    /// The type of text, judged by its file name.
     pub source: Option<SourceType>,
 }
 
 impl Aim {
-    /// Of `tools/call` or `resources/read`. `goal` is what our own argument said.
+    /// Derives the goal and the type of text from the params of `tools/call` or `resources/read`.
+    /// `goal` is the value of our own argument.
     pub fn of(params: Option<&Raw>, goal: Option<&Raw>) -> Aim {
         let goal = goal.and_then(words);
         let Some(params) = params else {
@@ -100,7 +100,7 @@ impl Aim {
         };
         let file = FILES.iter().find_map(named);
         let file = file.or_else(|| uri.as_ref().and_then(words));
-        // The name of a file says where something is, not what is looked for.
+        // A file name identifies a location and is not a goal.
         Aim {
             goal: said.or(goal).or_else(|| TELLING.iter().find_map(named)),
             source: file.as_deref().and_then(SourceType::of_file_name),
@@ -108,7 +108,7 @@ impl Aim {
     }
 }
 
-/// The words of an argument: a text, or several.
+/// Returns the words of an argument: a string, or several in an array.
 fn words(value: &Raw) -> Option<String> {
     let text = match value.kind() {
         Kind::String => value.as_text()?.into_owned(),
@@ -125,7 +125,7 @@ fn words(value: &Raw) -> Option<String> {
     (!cut.is_empty()).then_some(cut)
 }
 
-/// `filePath` and `file-path` are `file_path`.
+/// Converts a name to snake case: `filePath` and `file-path` become `file_path`.
 fn plain_name(name: &str) -> String {
     let mut plain = String::with_capacity(name.len() + 4);
     for (at, letter) in name.chars().take(64).enumerate() {

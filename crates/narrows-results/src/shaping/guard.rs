@@ -1,29 +1,28 @@
-//! The guard against writing a digest back: an agent that edits a file from a
-//! cut result would put markers in the place of what was cut.
+//! The guard against writing a digest back: an agent that edits a file from a cut result would
+//! replace the missing text by markers.
 
 use std::sync::LazyLock;
 
 use memchr::memmem;
 use narrows_wire::{Kind, Raw};
 
-/// The bracket that markers begin with.
+/// The opening bracket of markers.
 const BRACKET: &str = "\u{27e6}";
-/// The prefix of an escaped bracket. The two hex digits after it may have either
-/// case.
+/// The prefix of an escaped bracket. The two hex digits after it may be in upper or lower case.
 const ESCAPED: &[u8] = b"\\u27";
 
-/// Characters of a marker that an error repeats.
+/// The maximum number of characters of a marker in an error.
 const SHOWN: usize = 160;
 
-/// An argument that holds a marker of cut text.
+/// An argument that contains a marker of cut text.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Marked {
     pub argument: String,
     pub marker: String,
 }
 
-/// Returns false if no text in a value can hold a marker. Every call asks this,
-/// so the searches are prepared once.
+/// Returns false if no text in a value can contain a marker. This runs on every call, so the
+/// searchers are built only once.
 pub fn may_hold_marker(value: &Raw) -> bool {
     static NEEDLES: LazyLock<[memmem::Finder<'static>; 2]> =
         LazyLock::new(|| [BRACKET.as_bytes(), ESCAPED].map(memmem::Finder::new));
@@ -41,7 +40,7 @@ pub fn marked(arguments: &Raw) -> Option<Marked> {
     })
 }
 
-/// Looks into arrays and objects too, without recursion: arguments can be deep.
+/// Searches arrays and objects too, without recursion, because arguments can be deeply nested.
 fn marker_in(value: &Raw) -> Option<String> {
     let mut open = vec![value.clone()];
     while let Some(value) = open.pop() {

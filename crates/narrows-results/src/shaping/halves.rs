@@ -1,9 +1,9 @@
-//! The two halves of a tool result: `content`, and the same or more as
-//! `structuredContent`.
+//! The two halves of a tool result: `content` and `structuredContent`, which often contain the same
+//! data.
 //!
-//! Clients give their models one half or the other, so a budget on one of them
-//! alone is none. A result that is cut or searched has `content` only, and
-//! nothing that only the other half said is lost.
+//! Clients pass one half or the other to their models, so a budget on only one of them is
+//! ineffective. A result that is cut or searched has only `content`. Data that was only in
+//! `structuredContent` is moved there.
 
 use narrows_wire::{Kind, Raw};
 use serde_json::Value;
@@ -12,7 +12,7 @@ use super::Form;
 use super::blocks::{self, Block, BlockKind};
 use crate::settings::Binary;
 
-/// Returns the result with all that it says in `content`.
+/// Returns the result with all of its data in `content`.
 pub fn content_alone(result: &Raw) -> Raw {
     let Some(structured) = blocks::structured(result) else {
         return result.without_member("structuredContent");
@@ -30,14 +30,14 @@ pub fn content_alone(result: &Raw) -> Raw {
         .with_member("content", &items)
 }
 
-/// Returns the result without `structuredContent` if `content` says the same.
+/// Returns the result without `structuredContent` if `content` has the same data.
 pub fn without_repetition(result: &Raw) -> Option<Raw> {
     let structured = blocks::structured(result)?;
     says(result, &structured).then(|| result.without_member("structuredContent"))
 }
 
-/// Returns the text that an object holds as its only member: many servers say
-/// their one text again in this form.
+/// Returns the text that is the only member of an object. Many servers repeat a single text in this
+/// form.
 pub fn only_text(structured: &Raw) -> Option<String> {
     let mut members = structured.members();
     let (_, value) = members.next()?;
@@ -46,8 +46,8 @@ pub fn only_text(structured: &Raw) -> Option<String> {
     Some(text.into_owned())
 }
 
-/// Returns true if a text of the result says the same as this structured
-/// content, or if it says nothing.
+/// Returns true if a text of the result has the same data as this structured content, or if the
+/// structured content is empty.
 fn says(result: &Raw, structured: &Raw) -> bool {
     if structured.kind() == Kind::Object && structured.members().next().is_none() {
         return true;
@@ -71,8 +71,8 @@ fn says(result: &Raw, structured: &Raw) -> bool {
     })
 }
 
-/// Returns true if the texts are the elements of the one list that an object
-/// holds: some SDKs return a list so.
+/// Returns true if the texts are the elements of the only list in an object. Some SDKs return lists
+/// in this form.
 fn is_list_of(texts: &[&Block], structured: &Raw) -> bool {
     let mut members = structured.members();
     let (Some((_, list)), None) = (members.next(), members.next()) else {
@@ -94,14 +94,14 @@ fn is_list_of(texts: &[&Block], structured: &Raw) -> bool {
     all && elements.next().is_none()
 }
 
-/// Returns true if two JSON texts say the same. Most often they differ in white
-/// space alone; only where they do not are both read.
+/// Returns true if two JSON texts have the same value. They usually differ only in white space, so
+/// both are parsed only if more than that differs.
 fn is_same(one: &str, other: &str) -> bool {
     if tokens(one.as_bytes()).eq(tokens(other.as_bytes())) {
         return true;
     }
     let (longer, shorter) = (one.len().max(other.len()), one.len().min(other.len()));
-    // Neither white space nor escapes make so much of a difference.
+    // White space and escapes never change the length this much.
     if longer > shorter.saturating_mul(8) {
         return false;
     }
@@ -109,11 +109,11 @@ fn is_same(one: &str, other: &str) -> bool {
     let (Some(one), Some(other)) = (read(one), read(other)) else {
         return false;
     };
-    // Servers that return a list wrap it: `structuredContent` must be an object.
+    // Servers that return a list wrap it, because `structuredContent` must be an object.
     one == other || other.get("result") == Some(&one)
 }
 
-/// The bytes of a JSON text without the white space between its tokens.
+/// Iterates over the bytes of a JSON text without the white space between its tokens.
 fn tokens(json: &[u8]) -> impl Iterator<Item = u8> {
     let (mut in_string, mut escaped) = (false, false);
     json.iter().copied().filter(move |&byte| {

@@ -1,5 +1,4 @@
-//! Whole items that go, where there are so many texts in a result that none
-//! could keep anything worth reading.
+//! Removal of whole items, if a result has too many texts to keep a useful part of each.
 
 use std::sync::Arc;
 
@@ -13,19 +12,19 @@ use super::report::{BlockReport, Change};
 use super::{Form, Job};
 use crate::recovery_store::Receipt;
 
-/// Items that went whole.
+/// The removed items.
 pub(super) struct Dropped {
     items: Vec<Raw>,
     gone: Vec<bool>,
-    /// The item that stands for them.
+    /// The item that replaces them.
     note: Raw,
     pub(super) report: BlockReport,
 }
 
 impl Dropped {
-    /// Chooses the items that go, so that the texts of the others come to at
-    /// most `max_chars`. The first and the last stay. `sizes` are those of the
-    /// items that may go.
+    /// Selects the items to remove, so that the texts of the others have at most `max_chars`
+    /// characters. Items at the start and the end are kept. Items without a size in `sizes` cannot
+    /// be removed.
     pub(super) fn choose(
         job: &Job,
         result: &Raw,
@@ -84,12 +83,12 @@ impl Dropped {
         })
     }
 
-    /// Whether the item at this place is gone.
+    /// Returns true if the item at this index was removed.
     pub(super) fn has(&self, at: usize) -> bool {
         self.gone.get(at).copied().unwrap_or(false)
     }
 
-    /// The result without them, and with the other edits made.
+    /// Returns the result without the removed items and with the other edits applied.
     pub(super) fn apply(self, form: Form, result: &Raw, edits: Vec<(usize, &Raw, Raw)>) -> Raw {
         let mut items = self.items;
         for (at, place, new) in edits {
@@ -111,7 +110,7 @@ impl Dropped {
     }
 }
 
-/// The text that stands for the items that went.
+/// Returns the text that replaces the removed items.
 fn note(
     [gone, first, last, total]: [usize; 4],
     tokens: &str,
@@ -123,9 +122,9 @@ fn note(
     )
 }
 
-/// Which items go, so that the sizes of the others come to at most `room`:
-/// three quarters of it are for the first, the rest for the last, unless all of
-/// it is for the first one. Items without a size stay.
+/// Returns the items to remove, so that the sizes of the others add up to at most `room`. The first
+/// items get three quarters of it and the last ones the rest; the very first item may use all of
+/// it. Items without a size are kept.
 fn middle(sizes: &[Option<usize>], room: usize) -> Vec<bool> {
     let fitting = |sizes: &mut dyn Iterator<Item = &Option<usize>>, mut room: usize| {
         let fits = |size: &&Option<usize>| {
@@ -147,7 +146,7 @@ fn middle(sizes: &[Option<usize>], room: usize) -> Vec<bool> {
     sizes.iter().enumerate().map(goes).collect()
 }
 
-/// Values as an array, each on a line of its own.
+/// Formats values as an array with one value per line.
 fn joined(values: &[&Raw]) -> String {
     let values: Vec<&str> = values.iter().map(|value| value.as_str()).collect();
     format!("[{}]", values.join(",\n"))

@@ -1,4 +1,4 @@
-//! The texts of a result, what each becomes, and what they cost together.
+//! The texts of a result, their outcomes, and their total cost.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use narrows_shape::budget::{self, Place, Stage};
 use super::blocks::Block;
 use crate::recovery_store::Receipt;
 
-/// An item costs a model so many characters besides its text, from this many
-/// items on: a result of very many tiny texts is long, too.
+/// The number of characters that an item costs in addition to its text, for items after the first
+/// `FREE_ITEMS`. A result with very many short texts is long, too.
 pub(super) const ITEM_COST: usize = 30;
 pub(super) const FREE_ITEMS: usize = 100;
 
@@ -21,13 +21,13 @@ pub(super) struct Piece {
     pub(super) outcome: Option<Outcome>,
 }
 
-/// What becomes of a text.
+/// The shortened form of a text.
 pub(super) struct Outcome {
     pub(super) text: String,
     pub(super) after: usize,
     pub(super) stages: Vec<&'static str>,
     pub(super) cuts: Vec<Place>,
-    /// Lines or rows were chosen by the goal.
+    /// True if the lines or rows were selected by the goal.
     pub(super) is_chosen: bool,
     pub(super) receipt: Option<Receipt>,
 }
@@ -62,23 +62,23 @@ impl Piece {
     }
 }
 
-/// The characters of the pieces.
+/// Returns the total number of characters.
 pub(super) fn total(pieces: &[Piece]) -> usize {
     pieces.iter().map(Piece::chars).sum()
 }
 
-/// The characters that the pieces cost a model.
+/// Returns the number of characters that the pieces cost a model.
 pub(super) fn weight(pieces: &[Piece]) -> usize {
     total(pieces) + item_cost(pieces.len())
 }
 
-/// The characters that so many items cost besides their texts.
+/// Returns the cost of this many items in addition to their texts.
 pub(super) fn item_cost(items: usize) -> usize {
     items.saturating_sub(FREE_ITEMS) * ITEM_COST
 }
 
-/// Shares a budget out among texts of these sizes: one that needs less than an
-/// equal part leaves the rest to the others.
+/// Divides a budget among texts of these sizes. Texts that need less than an equal share leave the
+/// rest to the others.
 pub(super) fn shares(sizes: &[usize], budget: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..sizes.len()).collect();
     order.sort_by_key(|&at| sizes[at]);

@@ -1,4 +1,4 @@
-//! How much of a result may pass, for every tool and server of an endpoint.
+//! Result policies: the budgets for all tools and servers of an endpoint.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,24 +7,24 @@ use narrows_wire::Raw;
 
 use crate::settings::{Binary, ShapeChoice, Structured};
 
-/// How long keeping a result within its budget may take, if nobody says otherwise.
+/// The default time limit for fitting a result into its budget.
 const TIMEOUT: Duration = Duration::from_millis(1_500);
 
-/// What becomes of the results of one tool.
+/// The treatment of one tool's results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// The most characters of text.
+    /// The maximum number of characters of text.
     pub max_chars: usize,
-    /// The same for code without a goal.
+    /// The maximum for code that is read without a goal.
     pub code_max_chars: usize,
-    /// The most characters that the client passes on to its model.
+    /// The maximum number of characters that the client passes to its model.
     pub client_cap: usize,
-    /// The caller has named the budget, so nothing passes beyond it.
+    /// True if the caller set the budget, which is then strict.
     pub is_exact: bool,
     pub binary: Binary,
-    /// The tool is listed with an argument `goal` of ours.
+    /// True if the tool is listed with our argument `goal`.
     pub goal_param: bool,
-    /// Arguments that hold a marker of cut text are refused.
+    /// True if arguments that contain a marker of cut text are refused.
     pub guard: bool,
     pub timeout: Duration,
 }
@@ -43,7 +43,7 @@ impl Policy {
         })
     }
 
-    /// Returns the policy for a client that passes on at most so many characters.
+    /// Returns the policy for a client that passes on at most `cap` characters.
     pub fn capped(self, cap: usize) -> Policy {
         Policy {
             max_chars: self.max_chars.min(cap),
@@ -53,7 +53,7 @@ impl Policy {
         }
     }
 
-    /// Returns the policy with the budget that the caller has named.
+    /// Returns the policy with a budget set by the caller.
     pub fn with_budget(self, max_chars: usize) -> Policy {
         Policy {
             max_chars,
@@ -63,8 +63,8 @@ impl Policy {
         }
     }
 
-    /// Returns the most characters that pass uncut under a budget. Cutting must
-    /// save a third to be worth a further call.
+    /// Returns the maximum number of characters that pass uncut under a budget. Cutting must save a
+    /// third to be worth a further call.
     pub fn passes_whole(&self, budget: usize) -> usize {
         match self.is_exact {
             true => budget,
@@ -73,24 +73,24 @@ impl Policy {
     }
 }
 
-/// A budget that is set and larger is one for code as well.
+/// Returns the budget for code. A larger budget for text also applies to code.
 fn code_max_chars(choice: ShapeChoice) -> usize {
     let usual = ShapeChoice::CODE_MAX_CHARS;
     let larger = choice.max_chars.unwrap_or_default().max(usual);
     choice.code_max_chars.unwrap_or(match choice.max_chars {
-        // A small budget is meant for everything.
+        // A budget below the default applies to everything.
         Some(small) if small < ShapeChoice::MAX_CHARS => small,
         _ => larger,
     })
 }
 
-/// The policies of one endpoint. Tool goes over server, server over endpoint,
-/// endpoint over what is said for all.
+/// The policies of one endpoint. Tool settings override server settings, which override endpoint
+/// settings, which override global ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policies {
-    /// By the number of the upstream.
+    /// The policies by server index.
     servers: HashMap<usize, OfServer>,
-    /// The budget of what the gateway itself answers here.
+    /// The budget of the gateway's own tools on this endpoint.
     own_max_chars: usize,
     pub structured: Structured,
 }
@@ -98,20 +98,20 @@ pub struct Policies {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct OfServer {
     all: Option<Policy>,
-    /// Of tools that differ.
+    /// The policies of tools with their own settings.
     tools: HashMap<String, Option<Policy>>,
 }
 
-/// The choices for the results of one server.
+/// The settings for the results of one server.
 #[derive(Debug, Clone, Copy)]
 pub struct ServerShape<'a> {
     pub choice: ShapeChoice,
-    /// By the server's own names of its tools.
+    /// The settings by the server's own tool names.
     pub tools: &'a HashMap<String, ShapeChoice>,
 }
 
 impl Policies {
-    /// An endpoint that joins all upstreams.
+    /// Returns the policies of an endpoint that joins all servers.
     pub fn joined<'a>(
         top: ShapeChoice,
         endpoint: ShapeChoice,
@@ -125,8 +125,8 @@ impl Policies {
         Policies::new(below, upstreams, resolve)
     }
 
-    /// The endpoint of one upstream, which mirrors it: its results pass as they
-    /// are unless something is said for just this server (`own`) or tool.
+    /// Returns the policies of the endpoint of a single server, which mirrors it. Results pass
+    /// unchanged unless the settings of this server (`own`) or of a tool enable shaping.
     pub fn single<'a>(
         top: ShapeChoice,
         own: ShapeChoice,
@@ -159,13 +159,13 @@ impl Policies {
         }
     }
 
-    /// The same with this choice for `structuredContent`.
+    /// Returns the policies with this treatment of `structuredContent`.
     pub fn with_structured(mut self, structured: Structured) -> Policies {
         self.structured = structured;
         self
     }
 
-    /// Of a tool, by the server's own name for it.
+    /// Returns the policy of a tool, given by its server's own name.
     pub fn tool(&self, upstream: usize, name: &Raw) -> Option<Policy> {
         let server = self.servers.get(&upstream)?;
         if !server.tools.is_empty()
@@ -177,13 +177,13 @@ impl Policies {
         server.all
     }
 
-    /// Of the resources of a server.
+    /// Returns the policy for the resources of a server.
     pub fn server(&self, upstream: usize) -> Option<Policy> {
         self.servers.get(&upstream)?.all
     }
 
-    /// Whether anything may be cut for some of these upstreams, so that there
-    /// must be a way to get it back.
+    /// Returns true if results of any of these servers may be cut, so that a recovery tool is
+    /// needed.
     pub fn cuts(&self, mut upstreams: impl Iterator<Item = usize>) -> bool {
         upstreams.any(|index| {
             self.servers.get(&index).is_some_and(|server| {
@@ -192,7 +192,7 @@ impl Policies {
         })
     }
 
-    /// The most characters in one answer of the gateway's own tools.
+    /// Returns the maximum number of characters in one answer of the gateway's own tools.
     pub fn own_max_chars(&self) -> usize {
         self.own_max_chars.max(ShapeChoice::LEAST_CHARS)
     }
@@ -216,7 +216,7 @@ mod tests {
         }
     }
 
-    /// The choices of a server and of its tool `t`.
+    /// Returns the settings of a server and of its tool `t`.
     fn server(shape: ShapeChoice, tool: Option<ShapeChoice>) -> Server {
         let tools = tool.map(|choice| ("t".to_owned(), choice));
         (shape, tools.into_iter().collect())
@@ -279,7 +279,7 @@ mod tests {
             [None, Some(16_000), Some(16_000)],
         );
         check_joined(OFF, none, demo(none, None), [None; 3]);
-        // What is said of the budget alone switches nothing on.
+        // Setting only the budget does not enable shaping.
         check_joined(OFF, none, demo(choice(None, Some(5_000)), None), [None; 3]);
     }
 

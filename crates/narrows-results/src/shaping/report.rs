@@ -1,23 +1,23 @@
-//! What was done to a result, as its `_meta` tells it.
+//! The report in a result's `_meta` of what was cut.
 
 use narrows_shape::budget::Place;
 use narrows_wire::Raw;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// The member of a result's `_meta` that tells programs what was done.
+/// The member of a result's `_meta` with the report for programs.
 pub const META: &str = "narrows/receipt";
 
-/// Texts of one result that are told of one by one.
+/// The maximum number of texts in a report.
 pub(crate) const BLOCKS_TOLD: usize = 32;
 
-/// Cuts of one text that are; the store has the whole anyway.
+/// The maximum number of cuts per text in a report. The store has the full text anyway.
 const CUTS_TOLD: usize = 100;
 
-/// What was done to a result.
+/// The report on a shaped result.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// The first of them, for who expects one.
+    /// The first receipt, for programs that expect only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prune_id: Option<String>,
     pub chars: Change,
@@ -34,7 +34,7 @@ pub struct Change {
     pub after: usize,
 }
 
-/// One text of it.
+/// The report on one text of the result.
 #[derive(Debug, Clone, Serialize)]
 pub struct BlockReport {
     pub at: String,
@@ -68,7 +68,7 @@ impl Report {
 }
 
 impl Report {
-    /// Of these texts; only the first of very many are told of.
+    /// Creates a report on these texts. Only the first `BLOCKS_TOLD` are listed.
     pub fn new(chars: Change, tokens: Change, mut blocks: Vec<BlockReport>) -> Report {
         let more_blocks = blocks.len().saturating_sub(BLOCKS_TOLD);
         blocks.truncate(BLOCKS_TOLD);
@@ -81,7 +81,7 @@ impl Report {
         }
     }
 
-    /// The result with this in its `_meta`.
+    /// Returns the result with this report in its `_meta`.
     pub fn sign(&self, result: &Raw) -> Raw {
         let meta = result.member("_meta").unwrap_or_else(Raw::empty_object);
         let meta = meta.with_member(META, &Raw::from_serialize(self));
@@ -90,7 +90,7 @@ impl Report {
 }
 
 impl BlockReport {
-    /// With these cuts, of which only the first of very many are told.
+    /// Adds the cuts. Only the first `CUTS_TOLD` are listed.
     pub fn with_cuts(mut self, cuts: &[Place]) -> BlockReport {
         let told = cuts.iter().take(CUTS_TOLD).map(|cut| match cut {
             Place::Lines { first, last } => json!({ "lines": [first, last] }),

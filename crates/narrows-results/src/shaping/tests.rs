@@ -56,7 +56,7 @@ async fn a_worker_is_not_lost_to_a_call_that_is_not_polled() {
         assert!(futures_util::poll!(waits.as_mut()).is_pending());
         unpolled.push(waits);
     }
-    // Their tasks wait for workers now.
+    // The tasks are waiting for workers now.
     tokio::task::yield_now().await;
     drop(held);
     let done = shaping.run(&WorkerShare::default(), || 7).await;
@@ -69,7 +69,7 @@ async fn a_session_leaves_a_worker_to_others() {
     let share = WorkerShare::default();
     let (release, held) = std::sync::mpsc::channel::<()>();
     let held = Arc::new(std::sync::Mutex::new(held));
-    // More work than there are workers, none of which ends by itself.
+    // More tasks than workers, and none of them ends until released.
     let mut own = tokio::task::JoinSet::new();
     let shaping = Arc::new(shaping);
     for _ in 0..2 * cores() {
@@ -103,7 +103,7 @@ fn with_engine(engine: impl Engine + 'static) -> (Shaping, Arc<MemoryStore>) {
     (Shaping::new(store.clone(), Arc::new(engine)), store)
 }
 
-/// An engine that does not behave.
+/// An engine that misbehaves.
 struct Faulty(fn() -> Result<Vec<f32>, OutOfTime>);
 
 impl Engine for Faulty {
@@ -118,7 +118,7 @@ impl Engine for Faulty {
     }
 }
 
-/// The result passes as it came, and is counted.
+/// Checks that the result passes unchanged and is counted as failed.
 async fn check_fails_open(shaping: Shaping, job: Job) {
     let original = job.result.clone();
     assert_eq!(shaping.shape(SOURCE, job).await.0, original);
@@ -210,7 +210,7 @@ async fn an_unusual_result_is_left_alone_where_nothing_of_it_counts() {
     }
 }
 
-/// Most readers take the last, so that is what counts.
+/// Most readers use the last duplicate, so that one counts.
 #[tokio::test]
 async fn what_is_named_twice_is_no_way_around_the_budget() {
     let long = Raw::string(&lines(1_000));
@@ -243,7 +243,7 @@ async fn meta_of_the_server_stays() {
     assert!(meta["narrows/receipt"]["prune_id"].is_string());
 }
 
-/// The texts of a result after shaping.
+/// Shapes a result and returns its texts.
 fn shaped_texts(texts: &[String], structured: Option<Value>, max_chars: usize) -> Vec<String> {
     let items = texts
         .iter()
@@ -261,14 +261,14 @@ fn shaped_texts(texts: &[String], structured: Option<Value>, max_chars: usize) -
     texts.collect()
 }
 
-/// What is left of a text beside its markers.
+/// Returns the number of characters outside the markers of a text.
 fn beside_markers(text: &str) -> usize {
     let in_markers = text.split('⟦').skip(1);
     let in_markers = in_markers.map(|rest| rest.chars().take_while(|&c| c != '⟧').count() + 2);
     text.chars().count() - in_markers.sum::<usize>()
 }
 
-/// The parts of a text outside its markers.
+/// Returns the parts of a text outside its markers.
 fn original_parts(text: &str) -> Vec<&str> {
     let (first, rest) = text.split_once('⟦').unwrap_or((text, ""));
     let mut parts = vec![first];
@@ -299,8 +299,8 @@ fn texts_that_share_a_small_budget_do_not_become_bare_markers() {
     }
 }
 
-/// The one marker of a text with a small share names the call for all that is
-/// missing, in the form of the endpoint.
+/// The only marker of a text with a small share contains the call that returns all missing text, in
+/// the form of the endpoint.
 #[test]
 fn the_marker_of_a_small_share_brings_back_what_was_cut() {
     let long_line = "word ".repeat(2_000);
@@ -370,7 +370,7 @@ fn texts_share_a_small_budget_with_structured_content() {
     let rows: Vec<Value> = (0..400).map(|at| json!({ "id": at, "n": "x" })).collect();
     let texts: Vec<String> = (0..2).map(|at| lines(300 + at)).collect();
     let shaped = shaped_texts(&texts, Some(json!({ "rows": rows })), 1_000);
-    // What only the other half says is a text as well.
+    // Data that is only in `structuredContent` becomes a text as well.
     assert_eq!(shaped.len(), 3);
     assert!(
         shaped.iter().all(|text| beside_markers(text) >= 20),
@@ -399,7 +399,7 @@ fn results_that_pass_whole_are_not_read() {
     assert!(!may_exceed(&text_result(&"x".repeat(10_000))));
     assert!(!may_exceed(&text_result(&"x".repeat(23_000))));
     assert!(may_exceed(&text_result(&"x".repeat(24_000))));
-    // Every item costs something from the hundredth on.
+    // Every item after the hundredth has a cost.
     let items = vec![json!({ "type": "text", "text": "é" }); 650];
     assert!(may_exceed(&json!({ "content": items })));
     let exact = job(&json!(null), 16_000).policy;
@@ -407,7 +407,7 @@ fn results_that_pass_whole_are_not_read() {
     assert!(Shaping::may_exceed(&long, &exact));
 }
 
-/// Words that stand in no line together still rank the digest.
+/// Words that never occur in the same line still rank the digest.
 #[test]
 fn a_query_that_finds_nothing_shows_the_lines_of_its_words() {
     let mut text: Vec<String> = (0..4_000)
@@ -427,7 +427,7 @@ fn a_query_that_finds_nothing_shows_the_lines_of_its_words() {
     assert!(shown.chars().count() <= 4_000, "{}", shown.chars().count());
 }
 
-/// A hundred thousand items in one result take no longer than reading them does.
+/// A hundred thousand items in one result take no longer than parsing them.
 #[tokio::test]
 async fn very_many_items_are_no_trouble() {
     let item = json!({ "type": "text", "text": "é" });
@@ -448,8 +448,7 @@ async fn very_many_items_are_no_trouble() {
     assert_eq!(kept.len() + left, 100_000);
 }
 
-/// Items cost a model something by themselves: each from the hundredth on counts,
-/// however short its text is.
+/// Every item after the hundredth costs something, however short its text is.
 #[tokio::test]
 async fn very_many_tiny_items_are_over_the_budget() {
     let tiny = |count| json!({ "content": vec![json!({ "type": "text", "text": "é" }); count] });
@@ -501,7 +500,7 @@ fn item() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// The characters that count. No text here says the same as the structured
+/// Returns the number of characters that count. In these tests no text repeats the structured
 /// content.
 fn counted(result: &Value, note: bool) -> usize {
     let items = result["content"].as_array().expect("items");
@@ -568,7 +567,7 @@ proptest! {
             prop_assert_eq!(kept.chars().count() as u64, block["chars"]["before"].as_u64().expect("a number"));
         }
         if !note {
-            // They have no share in the budget, so they stay whichever texts go.
+            // Images have no share in the budget, so all of them are kept.
             let images = |items: &[Value]| -> Vec<Value> {
                 let images = items.iter().filter(|item| item["type"] == "image");
                 images.cloned().collect()

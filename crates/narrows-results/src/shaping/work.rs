@@ -1,6 +1,6 @@
-//! One result, made to fit: its texts are counted, the budget is shared out,
-//! and every text that is over its share is kept and cut; or each is kept and
-//! searched, where the caller asked for that (`search`).
+//! Fits one result into its budget: counts its texts, divides the budget among them, and stores and
+//! cuts each text that exceeds its share. If the caller requested a search, each text is stored and
+//! searched instead (`search`).
 
 mod search;
 
@@ -22,31 +22,31 @@ use super::{Form, Job};
 use crate::recovery_store::{Receipt, Store};
 use crate::settings::ShapeChoice;
 
-/// The least share of the budget that a text is cut to, its marker included.
+/// The minimum share of the budget for a text that is cut, including its marker.
 const LEAST_SHARE: usize = 200;
 
-/// How much of a text stays beside its marker at least.
+/// The minimum number of characters of a cut text next to its marker.
 const LEAST_TEXT: usize = 20;
 
-/// Where whole items go, the others keep so many characters at most before a
-/// further one stays, and one part of so many of the budget.
+/// When whole items are removed, each remaining text is counted with at most this many characters
+/// and at most this fraction of the budget.
 const WORTH_READING: usize = 2 * ShapeChoice::LEAST_CHARS;
 const PART_WORTH_READING: usize = 8;
 
-/// JSON that is written shorter is seldom less than this part of what it was.
+/// The factor by which rewriting JSON may shorten it. Larger savings are rare.
 const TIGHTENS: usize = 8;
 
-/// A result within its budget. There is no report where nothing but
-/// `structuredContent` was left out, which `content` repeats.
+/// A result within its budget. It has no report if only `structuredContent` was removed, which
+/// `content` repeats.
 pub(super) type Shaped = (Raw, Option<Report>);
 
-/// Returns true if a result may have so many items that they cost something.
+/// Returns true if a result may have so many items that they count toward the budget.
 pub(super) fn may_have_many_items(result: &Raw) -> bool {
     memchr::memchr_iter(b'{', result.as_bytes()).count() > FREE_ITEMS
 }
 
-/// Returns true if one half of the result may be over the budget, by its size
-/// alone: a result can be large by its images.
+/// Returns true if one half of the result may be over the budget, judged by the length of its
+/// texts: a result can be large because of its images.
 pub(super) fn is_over(job: &Job) -> bool {
     let limit = job.policy.passes_whole(job.policy.max_chars);
     let blocks = blocks::find(&job.result, job.form, job.policy.binary);
@@ -56,7 +56,7 @@ pub(super) fn is_over(job: &Job) -> bool {
     job.find.is_some() || texts > limit || structured > limit
 }
 
-/// Shapes a result; `None` if it is within its budget already.
+/// Shapes a result. Returns `None` if it is already within its budget.
 pub(super) fn shape(
     job: &Job,
     store: &dyn Store,
@@ -65,7 +65,7 @@ pub(super) fn shape(
     let until = Instant::now().checked_add(job.policy.timeout);
     let passed = || until.is_some_and(|until| Instant::now() >= until);
     let deadline = Deadline::new(&passed);
-    // A fault in here must not take the result with it.
+    // A panic during shaping must not lose the result.
     let shaped = catch_unwind(AssertUnwindSafe(|| {
         let result = match job.form {
             Form::Tool => content_alone(&job.result),
@@ -103,7 +103,7 @@ impl Work<'_> {
         let structured = structured(self.job);
         let structured = structured.map_or(0, |structured| structured.as_str().chars().count());
         if weight(&pieces) <= limit {
-            // What the texts say already need not be said twice.
+            // The texts already contain this data.
             return Ok((structured > limit).then(|| (self.result.clone(), None)));
         }
         self.note_binaries(&mut pieces)?;
@@ -129,15 +129,15 @@ impl Work<'_> {
         Ok(Some(self.finish(&pieces, dropped)))
     }
 
-    /// All that counts, with its text.
+    /// Returns all blocks that count toward the budget, with their texts.
     fn pieces(&self) -> Vec<Piece> {
         let Job { form, policy, .. } = self.job;
         let blocks = blocks::find(self.result, *form, policy.binary);
         blocks.into_iter().map(Piece::of).collect()
     }
 
-    /// The budget of the result. Code that is read without a goal has one of
-    /// its own, because edits need its exact text.
+    /// Returns the budget of the result. Code that is read without a goal has a separate one,
+    /// because edits need exact text.
     fn budget(&self, pieces: &[Piece]) -> usize {
         let Job { policy, aim, .. } = self.job;
         if aim.goal.is_some() || policy.code_max_chars == policy.max_chars {
@@ -147,7 +147,7 @@ impl Work<'_> {
         let is_code = longest.is_some_and(|piece| {
             let source = self.source(&piece.block);
             let source = source.unwrap_or_else(|| SourceType::guess(None, &piece.text));
-            // Data is no code, and neither is a list of many short texts.
+            // JSON data and lists of many short texts do not count as code.
             let is_data = piece.text.trim_start().starts_with(['{', '[']);
             source == SourceType::Code && !is_data && piece.before > total(pieces) / 2
         });
@@ -157,7 +157,7 @@ impl Work<'_> {
         }
     }
 
-    /// Images and the like give way to notes, where that is wanted.
+    /// Replaces images, audio and blobs by notes, if configured.
     fn note_binaries(&self, pieces: &mut [Piece]) -> Result<(), Fallback> {
         for piece in pieces {
             let BlockKind::Binary { mime, .. } = &piece.block.kind else {
@@ -184,8 +184,8 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// JSON in fewer characters, with nothing cut; the longest first, until all
-    /// of it fits. What is far too long would not fit either way.
+    /// Rewrites JSON in fewer characters without cutting it, the longest texts first, until
+    /// everything fits. Texts that are far too long are skipped, because they would not fit anyway.
     fn tighten(&self, pieces: &mut [Piece], max: usize) -> Result<(), Fallback> {
         let mut order: Vec<usize> = (0..pieces.len()).collect();
         order.sort_by_key(|&at| std::cmp::Reverse(pieces[at].before));
@@ -206,8 +206,8 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Of texts that are only written shorter nothing is cut, so that they need
-    /// not be kept; but who wants one as it was can have it.
+    /// Stores the texts that were only rewritten. This is optional, because nothing is missing, but
+    /// lets clients request the original form.
     fn keep_rewritten(&self, pieces: &mut [Piece]) {
         let rewritten = pieces.iter_mut().filter_map(|piece| {
             let outcome = piece.outcome.as_mut()?;
@@ -218,13 +218,13 @@ impl Work<'_> {
         }
     }
 
-    /// How the budget is shared out among the pieces.
+    /// Divides the budget among the pieces.
     fn shares(&self, pieces: &[Piece], budget: usize) -> Vec<usize> {
         let sizes: Vec<usize> = pieces.iter().map(Piece::chars).collect();
         shares(&sizes, budget.saturating_sub(item_cost(pieces.len())))
     }
 
-    /// Returns true if every piece that is cut to its share keeps something to read.
+    /// Returns true if every cut piece keeps a useful part of its text.
     fn are_enough(&self, pieces: &[Piece], shares: &[usize]) -> bool {
         let longest = pieces.iter().map(|piece| piece.before).max();
         let least = self.least_share(longest.unwrap_or_default());
@@ -232,15 +232,14 @@ impl Work<'_> {
         pieces.all(|(piece, &share)| {
             let least = match piece.block.kind {
                 BlockKind::Text { .. } => least,
-                // A note is not cut.
+                // Notes are not cut.
                 BlockKind::Binary { .. } => piece.chars(),
             };
             share >= piece.chars().min(least)
         })
     }
 
-    /// The least share for a text of so many characters: one that has room for
-    /// a marker.
+    /// Returns the minimum share of a text of this length, which has space for a marker.
     fn least_share(&self, chars: usize) -> usize {
         let order = self.order(LEAST_SHARE, None, Receipt::PLACEHOLDER);
         let marker = budget::longest_marker(chars, &order);
@@ -261,7 +260,7 @@ impl Work<'_> {
         }
     }
 
-    /// Every text that is over its share is kept and cut to it.
+    /// Stores and cuts every text that is over its share.
     fn cut(&self, pieces: &mut [Piece], shares: &[usize]) -> Result<(), Fallback> {
         for (piece, &share) in pieces.iter_mut().zip(shares) {
             if piece.chars() > share {
@@ -283,8 +282,8 @@ impl Work<'_> {
         budget::fit(&piece.text, &order, self.engine, self.deadline)
     }
 
-    /// Where there are so many texts that some could keep nothing worth reading,
-    /// whole items go. The first and the last ones keep a share.
+    /// Removes whole items, if there are so many texts that some would keep no useful part. The
+    /// first and the last items keep a share.
     fn drop_items(&self, pieces: &mut Vec<Piece>, budget: usize) -> Result<Dropped, Fallback> {
         let part = (budget / PART_WORTH_READING).min(WORTH_READING);
         let longest = pieces.iter().map(|piece| piece.before).max();
@@ -296,14 +295,14 @@ impl Work<'_> {
         let keep = |text: &Arc<str>| self.keep(text);
         let dropped = Dropped::choose(self.job, self.result, &sizes, budget, keep)?;
         pieces.retain(|piece| !dropped.has(piece.block.item));
-        // Those that stay share what is left.
+        // The remaining items share the rest of the budget.
         let left = budget.saturating_sub(dropped.report.chars.after);
         let shares = self.shares(pieces, left);
         self.cut(pieces, &shares)?;
         Ok(dropped)
     }
 
-    /// The pieces put back into the result, with the account of it all.
+    /// Puts the pieces back into the result and adds the report.
     fn finish(&self, pieces: &[Piece], dropped: Option<Dropped>) -> Shaped {
         let (mut chars, mut tokens) = (Change::default(), Change::default());
         let mut blocks = Vec::new();
@@ -345,7 +344,7 @@ impl Work<'_> {
         (report.sign(&shaped), Some(report))
     }
 
-    /// What stands in the place of a piece, and where that is.
+    /// Returns the value to replace and its replacement.
     fn replacement<'p>(&self, piece: &'p Piece, text: &str) -> (&'p Raw, Raw) {
         let place = &piece.block.place;
         match &piece.block.kind {
@@ -387,7 +386,7 @@ impl Work<'_> {
     }
 }
 
-/// Only results of tools have one.
+/// Returns the structured content. Only tool results have it.
 fn structured(job: &Job) -> Option<Raw> {
     match job.form {
         Form::Tool => blocks::structured(&job.result),
@@ -400,7 +399,7 @@ fn is_error(result: &Raw) -> bool {
     is_error.and_then(|error| error.as_bool()) == Some(true)
 }
 
-/// How many bytes base64 decodes to.
+/// Returns the number of bytes that base64 text decodes to.
 fn decoded_len(base64: &str) -> usize {
     let padding = base64
         .bytes()

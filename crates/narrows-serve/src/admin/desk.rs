@@ -1,4 +1,4 @@
-//! Who may operate the gateway over HTTP.
+//! Authentication for the admin API.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,41 +12,40 @@ use super::Operations;
 #[cfg(test)]
 mod tests;
 
-/// Where an operator is asked for a token, and where changes are handed in.
+/// The admin tokens that are accepted, and the [`Operations`] that execute changes.
 pub struct AdminDesk {
     pub operations: Arc<dyn Operations>,
-    /// What is accepted can be changed while the program runs.
+    /// Replaced when the configuration changes.
     accepted: RwLock<Accepted>,
-    /// How long who brings a wrong token waits for the answer.
+    /// The delay before a request with a wrong token is answered.
     pub wrong_token_delay: Duration,
 }
 
 struct Accepted {
-    /// Any of these.
     tokens: Vec<AdminToken>,
-    /// True if others than who is on this machine may come.
+    /// True if clients on other machines may connect.
     remote: bool,
 }
 
-/// A token that is accepted.
+/// An accepted admin token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdminToken {
     pub origin: TokenOrigin,
     pub digest: TokenDigest,
 }
 
-/// Where a token is from: all that is told of who changed something.
+/// The origin of a token. The log names only the origin of a change, never the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenOrigin {
-    /// It is in the configuration.
+    /// Set in the configuration.
     Configured,
-    /// It was made when the program started, and ends with it.
+    /// Created at start, and valid until the program ends.
     ThisRun,
 }
 
 impl AdminDesk {
-    /// A desk for who is on this machine. Tokens have so many bits that nobody
-    /// guesses one; the delay is for those that are made up by people.
+    /// Creates an `AdminDesk` that accepts only clients on this machine. Generated tokens have too
+    /// many bits to guess; the delay protects tokens that people have made up.
     pub fn new(operations: Arc<dyn Operations>, tokens: Vec<AdminToken>) -> AdminDesk {
         AdminDesk {
             operations,
@@ -58,19 +57,19 @@ impl AdminDesk {
         }
     }
 
-    /// Puts other tokens in the place of these: one that is not among them
-    /// counts no more from now on.
+    /// Replaces the accepted tokens. Tokens that are not in `tokens` stop working at once.
     pub fn accept(&self, tokens: Vec<AdminToken>, remote: bool) {
         let mut accepted = self.accepted.write();
         *accepted = Accepted { tokens, remote };
     }
 
-    /// Returns true if others than who is on this machine may come.
+    /// Returns true if clients on other machines may connect.
     pub(crate) fn admits_others(&self) -> bool {
         self.accepted().remote
     }
 
-    /// Which token this is, if it is one. Takes as long whichever it is.
+    /// Returns the origin of a token, or `None` if the token is not accepted. Compares with every
+    /// token, so that the time does not depend on which one matches.
     pub fn recognise(&self, given: &str) -> Option<TokenOrigin> {
         let given = TokenDigest::of(given);
         self.accepted().tokens.iter().fold(None, |found, known| {
@@ -87,7 +86,7 @@ impl AdminDesk {
 }
 
 impl TokenOrigin {
-    /// For the log.
+    /// Returns the name of the origin for the log.
     pub(crate) fn word(self) -> &'static str {
         match self {
             TokenOrigin::Configured => "the configured token",

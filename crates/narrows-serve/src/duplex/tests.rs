@@ -4,7 +4,7 @@ use narrows_gateway::settings::Settings;
 
 use super::*;
 
-/// A client that says the same again and again, as fast as it is listened to.
+/// A client that sends the same message over and over, as fast as the source is read.
 struct Chatter<'a> {
     message: Bytes,
     said: &'a AtomicUsize,
@@ -17,7 +17,7 @@ impl Source for Chatter<'_> {
     }
 }
 
-/// How many messages are taken in from a client that reads nothing.
+/// Returns the number of messages that are accepted from a client that reads nothing.
 async fn taken_in(message: Bytes) -> usize {
     let settings = DuplexSettings {
         max_calls: 1,
@@ -42,7 +42,7 @@ async fn taken_in(message: Bytes) -> usize {
         message,
         said: &said,
     });
-    // Time is paused: it passes when nothing else is left to do.
+    // Time is paused, so it advances only when no task can make progress.
     let ended = timeout(Duration::from_secs(1), running).await;
     assert!(ended.is_err(), "{ended:?}");
     said.load(Ordering::Relaxed)
@@ -50,7 +50,7 @@ async fn taken_in(message: Bytes) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_read_is_listened_to_up_to_a_bound() {
-    // Two are answered, into the queue and beside it; the others wait.
+    // Two are answered: one answer is in the queue, one in `unsent`. The others wait.
     assert_eq!(taken_in(Bytes::from_static(b"{")).await, 2 + BACKLOG);
     let third = Bytes::from(vec![b'x'; BACKLOG_BYTES / 3 + 1]);
     assert_eq!(taken_in(third).await, 2 + 3);

@@ -129,7 +129,7 @@ fn what_an_upstream_got_wrong_names_it() {
             reason: "it exited".into(),
             next_try: Some(Duration::from_micros(4_200_001)),
         }),
-        r#"{"code":-32603,"message":"Server 'git' is not available: it exited; it is tried again in 4.2 s","data":{"code":"upstream_unavailable","server":"git","retry_after_ms":4201}}"#,
+        r#"{"code":-32603,"message":"Server 'git' is not available: it exited; next attempt in 4.2 s","data":{"code":"upstream_unavailable","server":"git","retry_after_ms":4201}}"#,
     );
     check_core(
         Error::Upstream(UpstreamError::Timeout {
@@ -143,7 +143,7 @@ fn what_an_upstream_got_wrong_names_it() {
             server: server(),
             reason: "no".into(),
         }),
-        r#"{"code":-32603,"message":"Server 'git' sent an answer that cannot be used: no","data":{"code":"upstream_invalid","server":"git"}}"#,
+        r#"{"code":-32603,"message":"Server 'git' sent an invalid answer: no","data":{"code":"upstream_invalid","server":"git"}}"#,
     );
     check_core(
         Error::Upstream(UpstreamError::TooLarge {
@@ -169,7 +169,7 @@ fn limits() {
             server: "git".into(),
             max: 8,
         }),
-        r#"{"code":-32603,"message":"Server 'git' has no free link for this session: 8 other sessions have one (max_links)","data":{"code":"too_many_links","server":"git"}}"#,
+        r#"{"code":-32603,"message":"Server 'git' has no free link for this session: 8 are in use by other sessions (max_links)","data":{"code":"too_many_links","server":"git"}}"#,
     );
     assert_eq!(
         open_status(&Error::TooManySessions(2)),
@@ -423,7 +423,7 @@ fn a_refused_tool_and_an_unexpected_status_say_what_they_are_about() {
         })));
     assert_eq!(
         std::str::from_utf8(&refusal.encode("git", None)).unwrap(),
-        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32012,"message":"Server 'git' is not available: it exited; it is tried again in 1.0 s","data":{"code":"upstream_unreachable","server_name":"git","retry_after_ms":1000}}}"#,
+        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32012,"message":"Server 'git' is not available: it exited; next attempt in 1.0 s","data":{"code":"upstream_unreachable","server_name":"git","retry_after_ms":1000}}}"#,
     );
     let refusal = ForwardRefusal::Gateway(ForwardError::Status {
         server: "git".to_owned(),
@@ -432,7 +432,7 @@ fn a_refused_tool_and_an_unexpected_status_say_what_they_are_about() {
     });
     assert_eq!(
         std::str::from_utf8(&refusal.encode("git", None)).unwrap(),
-        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Server 'git' answered HTTP 418 I'm a teapot without JSON-RPC","data":{"code":"upstream_status","server_name":"git","status_code":418,"body":"short and stout"}}}"#,
+        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Server 'git' returned HTTP 418 I'm a teapot without a JSON-RPC message","data":{"code":"upstream_status","server_name":"git","status_code":418,"body":"short and stout"}}}"#,
     );
 }
 
@@ -441,7 +441,7 @@ fn who_is_not_let_in_is_told_what_is_missing() {
     check(
         Refused::NoToken,
         401,
-        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"A token is needed: Authorization: Bearer <token>","data":{"code":"unauthorized"}}}"#,
+        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"A token is required: Authorization: Bearer <token>","data":{"code":"unauthorized"}}}"#,
     );
     check(
         Refused::WrongToken,
@@ -453,7 +453,7 @@ fn who_is_not_let_in_is_told_what_is_missing() {
             after: Duration::from_micros(1_500_100),
         },
         429,
-        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"The token is not valid, and too many came from this address that were not","data":{"code":"too_many_attempts","retry_after_ms":1501}}}"#,
+        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"The token is not valid, and too many wrong tokens came from this address. Try again later","data":{"code":"too_many_attempts","retry_after_ms":1501}}}"#,
     );
     check(
         Refused::DoorNotAllowed,
@@ -470,7 +470,7 @@ fn limits_of_a_client_say_when_to_come_back() {
             per_minute: 60,
             after: Duration::from_millis(250),
         },
-        r#"{"code":-32603,"message":"Client 'cursor' asks too often (limit 60 a minute)","data":{"code":"rate_limited","retry_after_ms":250}}"#,
+        r#"{"code":-32603,"message":"Client 'cursor' sends too many requests (limit 60 per minute)","data":{"code":"rate_limited","retry_after_ms":250}}"#,
     );
     check_core(
         Error::ClientBusy {

@@ -1,11 +1,10 @@
-//! The operator's API below `/api/v1`: what runs, and changes of it.
+//! The admin API below `/api/v1`: the state of the gateway, and operations on it.
 //!
-//! The routes and their description are one: a handler can only be reached
-//! through the list in [`parts`], which takes the path and the method from
-//! what the handler says of itself, and `/api/v1/openapi.json` tells just
-//! that. `access` decides who comes in, `given` reads what they send, `refusal`
-//! is where errors become statuses. What is answered is in `answer`, and what
-//! is asked for in `ask`.
+//! Routes and their OpenAPI description come from the same source: a handler is mounted only
+//! through the list in [`parts`], which takes path and method from the handler's own annotation,
+//! and `/api/v1/openapi.json` serves that description. `access` authenticates clients, `given`
+//! parses their input, and `refusal` maps errors to statuses. Response types are in `answer`,
+//! request types in `ask`.
 
 mod access;
 mod answer;
@@ -49,14 +48,14 @@ use super::routes::ADMIN;
 use crate::admin::AdminDesk;
 use crate::error::Refused;
 
-/// Those who brought a wrong token and wait for the answer; others are told to
-/// come back later.
+/// The maximum number of requests with a wrong token that wait for their delayed answer. Further
+/// ones are refused at once with `Retry-After`.
 const MAX_WAITING: usize = 8;
 
-/// Those who listen to what happens.
+/// The maximum number of clients that read the event stream.
 const MAX_LISTENERS: usize = 16;
 
-/// What every request shares.
+/// The state shared by all requests.
 struct Office {
     edge: Arc<Edge>,
     desk: Arc<AdminDesk>,
@@ -70,8 +69,8 @@ impl Office {
     }
 }
 
-/// The admin API of one edge. Its routes are built at the first request: most
-/// gateways answer MCP alone, and the code that builds them would stay in memory.
+/// The admin API of one edge. Its routes are built at the first request, because most gateways
+/// serve only MCP and would keep the code that builds the routes in memory.
 #[derive(Clone)]
 pub(super) struct AdminApi {
     edge: Arc<Edge>,
@@ -89,8 +88,9 @@ impl AdminApi {
         })
     }
 
-    /// Answers a request for a path below [`ADMIN`]. Its extensions have the
-    /// [`RequestOrigin`](super::entry::RequestOrigin) and the client's memory shares.
+    /// Answers a request for a path below [`ADMIN`]. The caller puts the
+    /// [`RequestOrigin`](super::entry::RequestOrigin) and the client's memory shares into the
+    /// extensions.
     pub(super) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
         let build = || TowerToHyperService::new(self.router());
         match self.service.get_or_init(build).call(request).await {
@@ -113,7 +113,7 @@ impl AdminApi {
             .fallback(unknown)
             .method_not_allowed_fallback(async || Refusal::Edge(Refused::Method))
             .layer(admitted.clone());
-        // What is nested does not hear of the prefix with nothing but a slash.
+        // A nested router does not match the prefix followed only by a slash.
         let slash = format!("{ADMIN}/");
         let router = Router::new()
             .nest(ADMIN, routes)
@@ -122,12 +122,12 @@ impl AdminApi {
     }
 }
 
-/// A refusal before any of this was asked.
+/// Returns the response to a request that is refused before it reaches the router.
 pub(super) fn refused(refused: Refused) -> Response<Body> {
     Refusal::Edge(refused).into_response().map(Body::Admin)
 }
 
-/// Every route, and what is said of it; both without [`ADMIN`].
+/// Returns all routes and their OpenAPI description, both without the [`ADMIN`] prefix.
 fn parts() -> (Router<Arc<Office>>, OpenApi) {
     OpenApiRouter::with_openapi(description::frame())
         .routes(routes!(status::get_status))

@@ -1,4 +1,4 @@
-//! Whole answers, to MCP requests and to others.
+//! Constructors for complete HTTP responses, for MCP and other routes.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ use super::body::Body;
 use crate::error::Refused;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
-/// Nothing more is read from the connection.
+/// The `Connection` value of a response after which the gateway reads no further request.
 pub(super) const CLOSE: HeaderValue = HeaderValue::from_static("close");
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache, no-transform");
-// Some proxies hold a stream back until a buffer is full, unless told not to.
+// Some proxies buffer a stream unless this header disables buffering.
 const NO_BUFFERING: (HeaderName, HeaderValue) = (
     HeaderName::from_static("x-accel-buffering"),
     HeaderValue::from_static("no"),
@@ -30,9 +30,8 @@ pub(super) fn json(status: StatusCode, body: Body) -> Response<Body> {
     json_in(HeaderMap::with_capacity(4), status, body)
 }
 
-/// Like [`json`], in a header map that is there already: the one of the
-/// request, emptied. The server takes it back for the next request, so a
-/// connection in use allocates none.
+/// Like [`json`], but reuses a header map: that of the request, emptied. The server takes the map
+/// back for the next request, so a connection in use allocates none.
 pub(super) fn json_in(mut headers: HeaderMap, status: StatusCode, body: Body) -> Response<Body> {
     headers.insert(CONTENT_TYPE, JSON);
     let mut answer = Response::new(body);
@@ -41,7 +40,7 @@ pub(super) fn json_in(mut headers: HeaderMap, status: StatusCode, body: Body) ->
     answer
 }
 
-/// `body` is a stream of events.
+/// Returns a response with `body` as an event stream.
 pub(super) fn events(body: Body) -> Response<Body> {
     let mut answer = Response::new(body);
     let headers = answer.headers_mut();
@@ -70,15 +69,15 @@ pub(super) fn refused(id: Option<&Id>, refused: &Refused) -> Response<Body> {
     answer
 }
 
-/// An error for the limits of a client.
+/// Returns an error caused by a limit of the client.
 pub(super) fn limited(status: StatusCode, after: Duration, message: Bytes) -> Response<Body> {
     let mut answer = json(status, Body::whole(message));
     explain(answer.headers_mut(), None, Some(after));
     answer
 }
 
-/// What HTTP has headers for: what is asked for, and when to come back. The
-/// latter is in whole seconds, so it is rounded up.
+/// Sets the `WWW-Authenticate` and `Retry-After` headers. `Retry-After` is in whole seconds, so the
+/// delay is rounded up.
 pub(super) fn explain(
     headers: &mut HeaderMap,
     challenge: Option<HeaderValue>,
@@ -94,7 +93,7 @@ pub(super) fn explain(
     }
 }
 
-/// With where the bytes of the answer are counted, if it is a large one.
+/// Attaches the memory share that the bytes of a large response are charged to.
 pub(super) fn charged_to(mut answer: Response<Body>, memory: &ClientMemory) -> Response<Body> {
     if answer.body().is_large() {
         answer.extensions_mut().insert(memory.responses.clone());
@@ -106,7 +105,7 @@ pub(super) fn message(status: StatusCode, message: Bytes) -> Response<Body> {
     json(status, Body::whole(message))
 }
 
-/// A refusal outside MCP, where no JSON-RPC is spoken.
+/// Returns a refusal as plain JSON, for routes that do not use JSON-RPC.
 pub(super) fn refused_page(refused: &Refused) -> Response<Body> {
     let error = serde_json::json!({ "error": refused.message() });
     let mut page = page(refused.status(), &error);
@@ -115,12 +114,12 @@ pub(super) fn refused_page(refused: &Refused) -> Response<Body> {
     page
 }
 
-/// JSON outside MCP.
+/// Returns a JSON response for a route outside MCP.
 pub(super) fn page(status: StatusCode, value: &Value) -> Response<Body> {
     json(status, Body::whole(value.to_string().into()))
 }
 
-/// Adds the methods that a path has to an answer that refuses another one.
+/// Sets the `Allow` header of a response that refuses a method.
 pub(super) fn allow(mut answer: Response<Body>, methods: &'static str) -> Response<Body> {
     let methods = HeaderValue::from_static(methods);
     answer.headers_mut().insert(ALLOW, methods);

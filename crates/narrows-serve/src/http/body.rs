@@ -1,4 +1,4 @@
-//! Bodies: reading a bounded one, and the few kinds that we answer with.
+//! Request and response bodies.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,22 +16,22 @@ use super::channel::Channel;
 use super::events::Events;
 use crate::error::Refused;
 
-/// Up to here an answer is one buffer: copying a few kilobytes costs less than
-/// writing several pieces.
+/// Responses below this length use one buffer: copying a few kilobytes costs less than writing
+/// several pieces.
 const COPY_BELOW: usize = 8 * 1024;
 
-/// The body of an answer.
+/// The body of a response.
 #[derive(Default)]
 pub(super) enum Body {
     #[default]
     Empty,
     Whole(Bytes),
-    /// An answer around a large result, which is not copied.
+    /// A response with a large result, which is not copied.
     Parts(std::array::IntoIter<Bytes, 3>),
     Events(Box<Events>),
     /// The stream of a client on HTTP+SSE.
     Channel(Box<Channel>),
-    /// An answer of the admin API.
+    /// A response of the admin API.
     Admin(axum::body::Body),
 }
 
@@ -48,7 +48,7 @@ impl Body {
         }
     }
 
-    /// Returns true if its bytes are charged while the client does not read them.
+    /// Returns true if the bytes are charged to the client until it reads them.
     pub(super) fn is_large(&self) -> bool {
         match self {
             Body::Whole(bytes) => bytes.len() >= SMALL,
@@ -57,7 +57,7 @@ impl Body {
         }
     }
 
-    /// The answer that carries `result`.
+    /// Encodes a response that carries `result`.
     pub(super) fn result(id: &narrows_wire::Id, result: narrows_wire::Raw) -> Body {
         if result.len() < COPY_BELOW {
             Body::Whole(narrows_wire::encode_result(id, &result))
@@ -115,15 +115,15 @@ impl http_body::Body for Body {
     }
 }
 
-/// The bytes that a body must bring each second, once it has fallen behind.
+/// The minimum rate of a body in bytes per second, once it has fallen behind.
 const RATE: u64 = 16 * 1024;
 
-/// Bodies up to this length are read without asking whether the client may
-/// send a request at all: they come with their heads.
+/// Bodies up to this length are read without calling `admit`, because they arrive together with
+/// their heads.
 const UNASKED: usize = 64 * 1024;
 
-/// From here on memory for all that was announced is taken at once, so that it
-/// is not copied again and again.
+/// Above this length, memory for the announced length is reserved at once, to avoid repeated
+/// copying.
 const RESERVE_ABOVE: usize = 1024 * 1024;
 
 /// Limits of a request body.
@@ -131,17 +131,17 @@ pub(super) struct BodyLimits<'a> {
     pub(super) max: usize,
     /// The longest time that a body may lag behind [`RATE`].
     pub(super) grace: Duration,
-    /// The memory share that its bytes are charged to.
+    /// The memory share that the bytes are charged to.
     pub(super) memory: &'a Arc<MemoryShare>,
-    /// Ends the wait for the rest of a body when the gateway shuts down.
+    /// Cancels the wait for the rest of a body when the gateway shuts down.
     pub(super) stop: &'a CancellationToken,
 }
 
-/// Reads a whole request body. `admit` is asked before a large one is read on.
+/// Reads a whole request body. `admit` is called before a large body is read further.
 ///
-/// A body is charged to `memory` as it comes, and until its last slice is
-/// dropped. What it announces is only checked: a client that announces much
-/// and sends little takes no room from others.
+/// The bytes of a body are charged to `memory` as they arrive, until the last slice of the body is
+/// dropped. The announced length is only compared with the limit, so that a client that announces
+/// much and sends little takes no memory from others.
 pub(super) async fn read(
     mut body: impl http_body::Body<Data = Bytes> + Unpin,
     limits: BodyLimits<'_>,
@@ -168,8 +168,8 @@ pub(super) async fn read(
         memory.check(announced)?;
     }
     let mut pace = Pace::new(grace);
-    // A small message arrives together with its head, in one piece that needs
-    // neither a timer nor a copy.
+    // A small message arrives together with its head, in one piece, and needs neither a timer nor a
+    // copy.
     let Some(first) = next_piece(&mut body, &mut pace, stop).await? else {
         return Ok(Bytes::new());
     };
@@ -215,7 +215,7 @@ async fn next_piece(
 ) -> Result<Option<Bytes>, Refused> {
     loop {
         let mut frame = body.frame();
-        // Only a body that keeps us waiting is worth a timer.
+        // The timer is created only when the body is not ready at once.
         let ready = std::future::poll_fn(|cx| match Pin::new(&mut frame).poll(cx) {
             Poll::Ready(frame) => Poll::Ready(Some(frame)),
             Poll::Pending => Poll::Ready(None),
@@ -242,9 +242,9 @@ async fn next_piece(
     }
 }
 
-/// Until when a body that comes in pieces is waited for. Each byte moves that
-/// on by what it may take at [`RATE`], but never beyond the grace from now on:
-/// a body that was fast at first may not rest on it.
+/// The deadline for a body that arrives in pieces. Each byte extends the deadline by its share of
+/// time at [`RATE`], but never beyond the grace period from now, so that a body that was fast at
+/// first may not stall.
 pub(super) struct Pace {
     grace: Duration,
     /// `None` until the first wait.
@@ -259,7 +259,7 @@ impl Pace {
         }
     }
 
-    /// For a body that is waited for already.
+    /// Creates the pace of a body that is already being waited for.
     pub(super) fn begun(grace: Duration) -> Pace {
         let mut pace = Pace::new(grace);
         pace.deadline();

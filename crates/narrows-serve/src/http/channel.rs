@@ -1,4 +1,4 @@
-//! The stream of a client on HTTP+SSE as the bytes of server-sent events.
+//! The server-sent events of an HTTP+SSE client's stream.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use super::events::encode;
 
-/// Events that are ready together go out together, up to about this much.
+/// The approximate number of bytes in one write. Events that are ready are written together.
 const GATHER: usize = 64 * 1024;
 
-/// The stream of one client. When it is dropped, the client is gone.
+/// The stream of one client. Dropping it means that the client has disconnected.
 pub(super) struct Channel {
     /// The first event.
     opening: Option<Bytes>,
     written: mpsc::Receiver<Bytes>,
-    /// What is ready to be written.
+    /// Bytes that are ready to be written.
     ready: VecDeque<Bytes>,
     /// The memory shares of the client.
     memory: Arc<MemoryShare>,
@@ -30,7 +30,8 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// `post_to` is where the client posts its messages.
+    /// Creates a stream whose first event names `post_to`, the URL to which the client posts its
+    /// messages.
     pub(super) fn new(
         post_to: String,
         written: mpsc::Receiver<Bytes>,

@@ -1,7 +1,7 @@
-//! One connection: from its bytes to the service of a route, and back.
+//! One HTTP connection: reads requests and passes them to the service of their route.
 //!
-//! A request passes the guard and the rules that hold for all services (identity,
-//! rights, methods), then its route decides.
+//! A request first passes the guard and the rules common to all services (identity, permissions,
+//! methods). Then the service of its route handles it.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -33,29 +33,29 @@ use super::socket::Socket;
 use super::{Edge, admin, answer, entry, forward, guard, mcp, metrics, pages, rpc, sse, ws};
 use crate::error::{ForwardRefusal, Refused};
 
-/// Bodies up to here are taken over by the system at once.
+/// The kernel buffers responses up to this length at once.
 const SHORT: u64 = 64 * 1024;
 
-/// Time for the rest of a request's head when the gateway shuts down.
+/// The time limit for the rest of a request head when the gateway shuts down.
 const PART_OF_HEAD: Duration = Duration::from_millis(100);
 
-/// Longer heads are answered 431.
+/// The maximum length of a request head; longer ones are answered with 431.
 const MAX_HEADER_BYTES: usize = 16 * 1024;
 
 pub(super) struct Connection {
     edge: Arc<Edge>,
     admin: Option<AdminApi>,
-    /// Who is at the other end.
+    /// The address of the client.
     peer: SocketAddr,
     current: Arc<Current>,
     place: Place,
-    /// The memory shares of requests without a session or token.
+    /// The memory shares for requests without a session or token.
     memory: OnceLock<ClientMemory>,
 }
 
-/// The reason for which the gateway closes a connection.
+/// The reason why the gateway closes a connection.
 enum CloseReason {
-    /// Another connection needs its place.
+    /// Another connection takes its place.
     PlaceNeeded,
     Shutdown,
 }
@@ -78,10 +78,10 @@ impl Connection {
         })
     }
 
-    /// Until either side closes it, it has to give way to another one, or
-    /// `stop` and the end of the answer in flight.
+    /// Serves requests until either side closes the connection, it is evicted, or `stop` is
+    /// cancelled and the response in flight has ended.
     pub(super) async fn serve(self: Arc<Self>, socket: TcpStream, stop: CancellationToken) {
-        // Answers are written whole; waiting for more to send only delays them.
+        // Responses are written whole, so Nagle's algorithm would only delay them.
         let _ = socket.set_nodelay(true);
         let settings = &self.edge.settings;
         let header_timeout = settings.header_timeout;
@@ -92,7 +92,7 @@ impl Connection {
             async move {
                 connection.place.begin();
                 let answer = connection.respond(request).await;
-                // A long body may take its time; a stream lasts.
+                // A long body may take time to write, and a stream stays open.
                 let length = answer.body().size_hint().exact();
                 if length.is_some_and(|length| length <= SHORT) {
                     connection.place.rest();
@@ -119,7 +119,7 @@ impl Connection {
             reason = PollWhenWoken::new(close_reason) => match reason {
                 CloseReason::PlaceNeeded if !self.place.is_busy() => return,
                 CloseReason::PlaceNeeded => {
-                    // Its next request came at the same moment, and is answered.
+                    // The next request arrived at the same moment and is still answered.
                     connection.as_mut().graceful_shutdown();
                     connection.await
                 }
@@ -127,7 +127,7 @@ impl Connection {
                     connection.as_mut().graceful_shutdown();
                     match self.place.is_busy() {
                         true => connection.await,
-                        // It may hold a part of a head, for which hyper would wait.
+                        // The connection may hold part of a head, for which hyper would wait.
                         false => timeout(PART_OF_HEAD, connection).await.unwrap_or(Ok(())),
                     }
                 }
@@ -138,7 +138,7 @@ impl Connection {
         }
     }
 
-    /// Answers a request: finds its route, lets it in, and hands it to the service.
+    /// Answers a request: finds the route, checks access, and calls the service.
     async fn respond(&self, request: Request<Incoming>) -> Response<Body> {
         let edge = &*self.edge;
         let (mut parts, body) = request.into_parts();
@@ -148,7 +148,7 @@ impl Connection {
         let head = Head::read(&headers);
         if let Err(refused) = self.check(&parts, &head) {
             return match route.service {
-                // Nothing was asked of a server yet.
+                // No request has been forwarded to a server, so the error has the form of the edge.
                 Service::Forward => answer::refused(None, &refused),
                 _ => refuse(&route, refused),
             };
@@ -192,7 +192,8 @@ impl Connection {
                     self.current.hold(Some(&memory.responses));
                     ws::open(&self.edge, route.target, principal, memory, parts, &body)
                 }
-                // Boxed, like those below: their futures would make everybody's larger.
+                // Boxed like those below, because their large futures would make the future of
+                // every request larger.
                 Service::Pruner => {
                     let memory = self.memory(&principal);
                     Box::pin(rpc::post(edge, &principal, body, &memory)).await
@@ -236,7 +237,7 @@ impl Connection {
 }
 
 impl Connection {
-    /// Checks that a request may come in at all, by its headers.
+    /// Checks the headers that decide whether a request is accepted at all.
     fn check(&self, parts: &Parts, head: &Head<'_>) -> Result<(), Refused> {
         let gateway = &self.edge.gateway;
         let authority = parts.uri.authority().map(|authority| authority.as_str());
@@ -254,8 +255,8 @@ impl Connection {
         }
     }
 
-    /// Applies the rules that hold for all services: the end of the gateway, the
-    /// client's identity and rights, and the methods of the route.
+    /// Applies the rules common to all services: shutdown, the client's identity and permissions,
+    /// and the methods of the route.
     async fn enter(
         &self,
         route: &Route<'_>,
@@ -266,7 +267,7 @@ impl Connection {
         let service = route.service;
         let entered = match service.is_for_clients() {
             false => Ok(Principal::Anonymous),
-            // Sessions that exist go on until their calls have ended.
+            // Existing sessions continue until their calls have ended.
             true if !service.is_of_session() && edge.gateway.is_draining() => {
                 Err(Refused::ShuttingDown)
             }
@@ -277,13 +278,13 @@ impl Connection {
             refuse(route, refused)
         })?;
         match service {
-            // Its reader is identified before the method counts.
+            // The client is identified before the method is checked.
             Service::Index if *method != Method::OPTIONS => Ok(principal),
             _ => by_method(route, method, head).map_or(Ok(principal), Err),
         }
     }
 
-    /// Answers a request for a path of the admin API.
+    /// Answers a request to the admin API.
     async fn administer(
         &self,
         mut parts: Parts,
@@ -298,8 +299,8 @@ impl Connection {
         admin.answer(Request::from_parts(parts, body)).await
     }
 
-    /// Answers a request for the first page, which tells each reader what it may
-    /// use. The other pages are for everybody.
+    /// Answers a request for the index page, which lists the endpoints that this client may use.
+    /// The other pages are the same for all clients.
     async fn index(&self, route: &Route<'_>, method: &Method, head: &Head<'_>) -> Response<Body> {
         let reader = match entry::identify(&self.edge, head, self.peer.ip()).await {
             Ok(principal) => Some(principal),
@@ -309,7 +310,7 @@ impl Connection {
         by_method(route, method, head).unwrap_or_else(|| pages::index(&self.edge, reader.as_ref()))
     }
 
-    /// Notes what the connection carries from now on.
+    /// Records the response that the connection now carries.
     fn account(&self, answer: &Response<Body>) {
         match answer.body() {
             Body::Events(events) => {
@@ -337,21 +338,20 @@ impl Connection {
     }
 }
 
-/// Returns the answer to a preflight, and to a method that the path does not have.
+/// Returns the response to a preflight or to a method that the route does not support.
 fn by_method(route: &Route<'_>, method: &Method, head: &Head<'_>) -> Option<Response<Body>> {
     match route.service {
-        // Its handshake says what is wrong.
+        // The handshake reports a wrong method.
         Service::WebSocket => None,
         Service::Forward => forward::enter(route.target.name(), method, head),
-        // Each path of the operator's has methods of its own, which the router
-        // tells; what a page may ask for is the same for all.
+        // The admin router knows the methods of each path. The preflight answer is the same for all
+        // of them.
         Service::Admin if *method != Method::OPTIONS || head.cors_method.is_none() => None,
         _ if *method == Method::OPTIONS => Some(guard::preflight(head, route.methods)),
         Service::Unknown => None,
         _ if route.allows(method) => None,
-        // Whoever speaks the present transport finds out by this, and by
-        // nothing else, that here is the older one (MCP 2025-03-26,
-        // transports, backwards compatibility).
+        // A client of Streamable HTTP recognises the older transport by this response and by
+        // nothing else (MCP 2025-03-26, transports, backwards compatibility).
         Service::Sse => {
             let refused = refuse(route, Refused::OlderTransport);
             Some(answer::allow(refused, route.methods))
@@ -367,7 +367,7 @@ fn by_method(route: &Route<'_>, method: &Method, head: &Head<'_>) -> Option<Resp
     }
 }
 
-/// A refusal in the form of the service.
+/// Returns a refusal in the format of the service.
 fn refuse(route: &Route<'_>, refused: Refused) -> Response<Body> {
     match route.service {
         Service::Forward => {

@@ -1,5 +1,5 @@
-//! The response that a connection carries: its stream, its memory share, and
-//! what happens to them when the client does not read.
+//! The response that a connection carries: its stream and memory share, and the handling of clients
+//! that do not read.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -10,9 +10,9 @@ use parking_lot::Mutex;
 use super::readers::SlowReaders;
 use super::stream::Stream;
 
-/// The response that a connection carries at the moment.
+/// The response that a connection currently carries.
 pub(super) struct Current {
-    /// The stream, if it does.
+    /// The stream, if the response is one.
     stream: Mutex<Weak<Stream>>,
     /// The memory share of the client, if the response is large.
     memory: Mutex<Option<Arc<MemoryShare>>>,
@@ -31,8 +31,8 @@ impl Current {
         }
     }
 
-    /// The client does not read. What it waits for goes on without it, so that
-    /// nothing upstream is held up meanwhile.
+    /// Handles a client that does not read: its call continues in a task, so that the server is not
+    /// held up.
     pub(super) fn stalled(&self) {
         if let Some(stream) = self.stream() {
             stream.hand_over();
@@ -57,7 +57,7 @@ impl Current {
         self.memory.lock().clone()
     }
 
-    /// The client has to give way: nothing is kept for it.
+    /// Drops the messages kept for the client, whose connection is being closed to free memory.
     pub(super) fn give_way(&self) {
         if let Some(stream) = self.stream() {
             stream.forget();

@@ -1,7 +1,7 @@
-//! Who stands at the door: the one place that reads tokens.
+//! Identification of clients: the only place that reads their tokens.
 //!
-//! A token stands in `Authorization: Bearer` and nowhere else. In a query it
-//! would be written into logs and histories on its way.
+//! A token is accepted only in `Authorization: Bearer`. A token in a query would end up in logs and
+//! browser histories.
 
 use std::net::IpAddr;
 
@@ -19,14 +19,14 @@ use crate::error::Refused;
 #[cfg(test)]
 mod tests;
 
-/// The origin of a request, as handed to the router of the admin API.
+/// The origin of a request, passed to the router of the admin API.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RequestOrigin {
-    /// True if the client is on this machine and speaks for itself.
+    /// True if the client is on this machine and no proxy forwarded the request.
     pub(super) from_here: bool,
 }
 
-/// Finds out who asks, and whether that way in is among its rights.
+/// Identifies the client and checks that it may use the entrypoint.
 pub(super) async fn enter(
     edge: &Edge,
     route: &Route<'_>,
@@ -34,8 +34,7 @@ pub(super) async fn enter(
     head: &Head<'_>,
     peer: IpAddr,
 ) -> Result<Principal, Refused> {
-    // Browsers ask without a token whether they may send one. There is no such
-    // question about a WebSocket.
+    // Browsers send a preflight without a token. WebSockets have no preflight.
     if *method == Method::OPTIONS && route.service != Service::WebSocket {
         return Ok(Principal::Anonymous);
     }
@@ -55,9 +54,9 @@ pub(super) async fn enter(
         }
         Service::Pruner => gateway.may_prune(&principal),
         Service::Forward => gateway.may_forward(&principal, target.name()),
-        // Whose stream it is has been found out when it was opened.
+        // The owner was checked when the stream was opened.
         Service::Messages => true,
-        // Their own rules decide.
+        // These services apply their own rules.
         Service::Admin
         | Service::Index
         | Service::Health
@@ -74,7 +73,7 @@ pub(super) async fn enter(
     }
 }
 
-/// Finds out who asks.
+/// Identifies the client.
 pub(super) async fn identify(
     edge: &Edge,
     head: &Head<'_>,
@@ -93,29 +92,28 @@ pub(super) async fn identify(
     })
 }
 
-/// Takes the client's permit for one request before its body is read; `None`
-/// if the client has no limits.
+/// Acquires the client's permit for one request before its body is read; `None` if the client has
+/// no limits.
 pub(super) fn permit(edge: &Edge, principal: &Principal) -> Result<Option<ClientPermit>, Refused> {
     if !matches!(principal, Principal::Client(_)) {
         return Ok(None);
     }
     match edge.gateway.permit(principal) {
         Ok(permit) => Ok(Some(permit)),
-        // Anything else is said of the request, under its id.
+        // Other errors are reported later, under the id of the request.
         Err(error) => Refused::by_limits(&error).map_or(Ok(None), Err),
     }
 }
 
-/// Returns true if a request was made on this machine. One that somebody passed
-/// on here may come from anywhere.
+/// Returns true if a request was made on this machine. A request forwarded by a proxy may come from
+/// anywhere.
 pub(super) fn is_from_here(head: &Head<'_>, peer: IpAddr) -> bool {
-    // A socket for both families tells 127.0.0.1 as ::ffff:127.0.0.1.
+    // A dual-stack socket reports 127.0.0.1 as ::ffff:127.0.0.1.
     peer.to_canonical().is_loopback() && !head.passed_on
 }
 
-/// The token of a header. What is there but cannot be read as one is a token
-/// that nobody has: to take it for none would let in as anonymous who tried to
-/// be somebody.
+/// Returns the token of a header, or an empty string, which matches no client, if the header is not
+/// valid. Treating an invalid header as no token would let its sender in as anonymous.
 fn bearer(value: &HeaderValue) -> &str {
     let credentials = value.to_str().unwrap_or_default();
     match credentials.split_once(' ') {

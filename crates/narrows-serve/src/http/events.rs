@@ -1,4 +1,4 @@
-//! A stream as the bytes of server-sent events.
+//! The server-sent events of a Streamable HTTP stream.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use super::stream::{Reader, Stream};
 
-/// Events that are ready together go out together, up to about this much.
+/// The approximate number of bytes in one write. Events that are ready are written together.
 const GATHER: usize = 64 * 1024;
 
-/// How long a client should wait before it comes back to a stream that broke off.
+/// The delay before a client reconnects to a broken stream.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What a connection with an SSE answer writes.
+/// The events written to a connection with an SSE response.
 pub(super) struct Events {
     reader: Reader,
-    /// The first event, if one has to come before the messages.
+    /// The first event, if one must precede the messages.
     opening: Option<Bytes>,
-    /// What is ready to be written.
+    /// Bytes that are ready to be written.
     ready: VecDeque<Bytes>,
     beat: Interval,
     ended: bool,
@@ -32,7 +32,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// `stay` keeps the session alive as long as the connection reads.
+    /// Creates the events of a response. `stay` keeps the session alive while the connection reads.
     pub(super) fn new(reader: Reader, keep_alive: Duration, stay: Option<Stay>) -> Events {
         let mut beat = interval_at(Instant::now() + keep_alive, keep_alive);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -46,9 +46,8 @@ impl Events {
         }
     }
 
-    /// Begins with an event without data, so that the client has an id to
-    /// resume from before anything has happened (MCP 2025-11-25, transports,
-    /// sending messages to the server).
+    /// Starts with an event without data, so that the client has an id to resume from before any
+    /// message is sent (MCP 2025-11-25, transports, sending messages to the server).
     pub(super) fn primed(mut self) -> Events {
         let (stream, last) = self.reader.place();
         let mut bytes = BytesMut::new();
@@ -111,8 +110,8 @@ impl Events {
     }
 }
 
-/// Writes an event to `bytes`. Large data is not copied: it goes to `ready`
-/// with what ends it, to be written after `bytes`.
+/// Writes an event to `bytes`. Large data is not copied: it is appended to `ready` together with
+/// the end of the event, and is written after `bytes`.
 pub(super) fn encode(
     event: &sse::Event,
     memory: &Arc<MemoryShare>,

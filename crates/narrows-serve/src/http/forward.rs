@@ -1,8 +1,8 @@
-//! Plain JSON-RPC to one server: one object to
-//! `POST /api/mcp-gateway/{server}/rpc`, one object back.
+//! The plain JSON-RPC route to one server: each `POST /api/mcp-gateway/{server}/rpc` carries one
+//! object and returns one.
 //!
-//! No endpoint of MCP: there are no sessions here, any JSON object may be
-//! forwarded, and errors have the codes of [`ForwardRefusal`].
+//! The route is not an MCP endpoint: it has no sessions, forwards any JSON object, and uses the
+//! error codes of [`ForwardRefusal`].
 
 use http::header::{ALLOW, CONNECTION, HeaderValue};
 use http::{Method, Response, StatusCode};
@@ -21,7 +21,7 @@ use crate::error::{ForwardRefusal, Refused};
 
 const METHODS: &str = "POST, OPTIONS";
 
-/// What needs no body to be answered; `None` for a POST.
+/// Answers a request that has no body to read; `None` for a POST.
 pub(super) fn enter(server: &str, method: &Method, head: &Head<'_>) -> Option<Response<Body>> {
     match *method {
         Method::POST => None,
@@ -35,8 +35,8 @@ pub(super) fn enter(server: &str, method: &Method, head: &Head<'_>) -> Option<Re
     }
 }
 
-/// Forwards a request. `marks` are those that it carries on, where it came from
-/// a gateway.
+/// Forwards a request. `marks` holds the gateway marks to pass on, if the request came from a
+/// gateway.
 pub(super) async fn post(
     edge: &Edge,
     (principal, marks): (Principal, Option<HeaderValue>),
@@ -75,7 +75,7 @@ pub(super) async fn post(
             answer::charged_to(answer, memory)
         }
         (Ok(Reply::Error(error)), id) => answer::message(StatusCode::OK, encode_error(id, &error)),
-        // Only what has an id is answered with a result.
+        // Only requests with an id get a result.
         (Ok(Reply::Accepted | Reply::Result(_)), _) => answer::empty(StatusCode::ACCEPTED),
         (Err(error), id) => refused(server, id, &ForwardRefusal::Gateway(error)),
     }

@@ -1,9 +1,8 @@
-//! Who may talk to us from a browser: checks of `Host` and `Origin`, and CORS.
+//! Protection against hostile web pages: checks of `Host` and `Origin`, and CORS.
 //!
-//! A page of any site can send requests to a port on its visitor's machine,
-//! and with a name that resolves to 127.0.0.1 (DNS rebinding) it can read the
-//! answers too. So the name by which we were called must be ours, and so must
-//! the page that calls, if it is a page.
+//! A page of any site can send requests to a port on the user's machine, and with a name that
+//! resolves to 127.0.0.1 (DNS rebinding) it can also read the responses. So the host name of a
+//! request must be an allowed one, and so must its origin, if it has one.
 
 use http::header::{self, HeaderMap, HeaderValue};
 use http::{Response, StatusCode};
@@ -17,9 +16,10 @@ mod tests;
 
 #[derive(Debug, Default)]
 pub(super) struct Guard {
-    /// Besides loopback; with a port only that port, without one any.
+    /// Allowed hosts besides loopback. An entry with a port allows that port only; one without
+    /// allows any.
     hosts: Vec<String>,
-    /// Whole origins, compared exactly.
+    /// Allowed origins, compared as a whole and regardless of case.
     origins: Vec<String>,
 }
 
@@ -32,8 +32,9 @@ impl Guard {
         }
     }
 
-    /// `authority` is the one in the request line, if it was in absolute form;
-    /// it counts before `Host` (RFC 9112, 3.2.2).
+    /// Checks the host and origin of a request. `authority` is that of the request line, if it is
+    /// in absolute form. RFC 9112, 3.2.2 gives it precedence over `Host`; here both must be
+    /// allowed.
     pub(super) fn check(&self, authority: Option<&str>, head: &Head<'_>) -> Result<(), Refused> {
         let host = head.host.and_then(|value| value.to_str().ok());
         let allowed = match (authority, host) {
@@ -78,7 +79,7 @@ impl Guard {
     }
 }
 
-/// The answer to `OPTIONS`. The origin has passed [`Guard::check`].
+/// Answers `OPTIONS`. The origin has passed [`Guard::check`].
 pub(super) fn preflight(head: &Head<'_>, allow: &'static str) -> Response<Body> {
     let mut answer = Response::new(Body::empty());
     *answer.status_mut() = StatusCode::NO_CONTENT;
@@ -98,7 +99,7 @@ pub(super) fn preflight(head: &Head<'_>, allow: &'static str) -> Response<Body> 
     answer
 }
 
-/// Lets the page at `origin` read the answer.
+/// Allows the page at `origin` to read the response.
 pub(super) fn expose(origin: HeaderValue, headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(
@@ -112,7 +113,7 @@ fn is_loopback(name: &str) -> bool {
     name == "127.0.0.1" || name == "[::1]" || name.eq_ignore_ascii_case("localhost")
 }
 
-/// `None` if what follows the name is no port.
+/// Returns the host without its port; `None` if the port is not a number.
 fn without_port(host: &str) -> Option<&str> {
     let name_end = match host.strip_prefix('[') {
         Some(rest) => rest.find(']')? + 2,

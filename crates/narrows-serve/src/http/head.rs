@@ -1,11 +1,11 @@
-//! The request headers that decide something, each looked at once.
+//! The request headers that affect handling, read in one pass.
 
 use http::header::{HeaderMap, HeaderValue};
 
 #[cfg(test)]
 mod tests;
 
-/// The header by which gateways recognise each other.
+/// The header with which gateways detect loops.
 pub(super) const MARK: &str = "narrows-gateway";
 
 #[derive(Debug, Default)]
@@ -18,19 +18,18 @@ pub(super) struct Head<'h> {
     pub(super) version: Option<&'h HeaderValue>,
     pub(super) last_event_id: Option<&'h HeaderValue>,
     pub(super) accept: Accept,
-    /// What a preflight asks leave for.
+    /// The method that a preflight asks for.
     pub(super) cors_method: Option<&'h HeaderValue>,
     pub(super) cors_headers: Option<&'h HeaderValue>,
-    /// One of the headers above came twice, `Accept` aside.
+    /// True if one of the headers above, other than `Accept`, is repeated.
     pub(super) repeated: bool,
-    /// A proxy has passed the request on, so that it may be from anywhere.
+    /// True if a proxy forwarded the request, so that it may come from anywhere.
     pub(super) passed_on: bool,
-    /// The marks of the gateway that makes the request and of those above it.
+    /// The marks of the gateway that sent the request and of the gateways above it.
     pub(super) mark: Option<&'h HeaderValue>,
 }
 
-/// Which of the two forms of an answer the client reads. Without an `Accept`
-/// header it reads both.
+/// The response formats that the client reads; both if there is no `Accept` header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Accept {
     pub(super) json: bool,
@@ -112,7 +111,7 @@ impl Accept {
     }
 }
 
-/// `q=0`, `q=0.0` and so on mean "not this".
+/// Returns true for `q=0`, `q=0.0` and so on, which exclude a type.
 fn is_zero_quality(parameter: &[u8]) -> bool {
     match parameter {
         [b'q' | b'Q', b'=', digits @ ..] => {

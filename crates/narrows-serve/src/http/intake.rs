@@ -1,9 +1,7 @@
-//! The bytes of a WebSocket message that is not whole yet: counted, and not
-//! waited for without end.
+//! Memory accounting and time limits for WebSocket messages that are still arriving.
 //!
-//! The library gives messages out when they are whole. Until then their bytes
-//! are seen where they are read, by [`Intake`]; [`Arriving`] is the other end,
-//! where messages come out.
+//! The library yields only complete messages. Until a message is complete, [`Intake`] counts its
+//! bytes as they are read; [`Arriving`] is the other end, where complete messages are returned.
 
 use std::io;
 use std::pin::Pin;
@@ -20,10 +18,10 @@ use tokio_tungstenite::tungstenite::Message;
 
 use super::body::Pace;
 
-/// Less of a message is neither charged nor timed.
+/// The number of bytes of a message that are neither charged nor timed.
 const UNCOUNTED: usize = 16 * 1024;
 
-/// The least size of a frame header.
+/// The minimum size of a frame header.
 const HEADER: usize = 6;
 
 pub(super) struct Intake<S> {
@@ -36,13 +34,13 @@ pub(super) struct Arriving {
     timer: Option<Pin<Box<Sleep>>>,
 }
 
-/// A message fell too far behind.
+/// A message arrived too slowly.
 pub(super) struct TooSlow;
 
 struct State {
     permit: MemoryPermit,
     memory: Arc<MemoryShare>,
-    /// Bytes of the message that is not whole yet.
+    /// The bytes received of the incomplete message.
     partial: usize,
     grace: Duration,
     /// `None` while no message is arriving.
@@ -69,7 +67,7 @@ impl<S> Intake<S> {
 }
 
 impl State {
-    /// False if there is no room for more.
+    /// Counts received bytes. Returns false if there is no memory for them.
     fn received(&mut self, bytes: usize) -> bool {
         // Bytes after a refusal are ignored.
         if self.is_full {
@@ -98,7 +96,7 @@ impl State {
 }
 
 impl Arriving {
-    /// Waits for `next` as long as what arrives keeps its pace.
+    /// Waits for `next` while the incomplete message keeps its pace.
     pub(super) async fn within_time<T>(
         &mut self,
         next: impl Future<Output = T> + Unpin,
@@ -128,7 +126,7 @@ impl Arriving {
         timer.as_mut().poll(cx).map(|()| TooSlow)
     }
 
-    /// A message that is whole, with the charge for it.
+    /// Attaches the charge for a complete message to it.
     pub(super) fn message(&self, message: Bytes) -> Bytes {
         let permit = self.state.lock().is_whole();
         match message.len() {
@@ -137,13 +135,13 @@ impl Arriving {
         }
     }
 
-    /// Takes note of what came besides messages, perhaps within one.
+    /// Subtracts the bytes of a control frame, which can arrive in the middle of a message.
     pub(super) fn passed(&self, message: &Message) {
         let mut state = self.state.lock();
         state.partial = state.partial.saturating_sub(message.len() + HEADER);
     }
 
-    /// Returns true if reading ended for lack of memory.
+    /// Returns true if reading ended because memory ran out.
     pub(super) fn is_full(&self) -> bool {
         self.state.lock().is_full
     }
@@ -195,4 +193,4 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Intake<S> {
     }
 }
 
-// A panic while the lock was held can only have left bytes uncounted.
+// The lock is not poisoned on panic; a panic while it is held can only leave bytes uncounted.

@@ -1,7 +1,7 @@
 //! Streamable HTTP at one MCP endpoint: POST, GET and DELETE.
 //!
-//! [`post()`] answers the message of a POST; here are the rules that hold for
-//! every method, and the two short methods.
+//! [`post()`] handles the message of a POST. This module holds the rules common to all methods, and
+//! the two short methods.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ mod post;
 
 pub(super) use self::post::{Refusal, post};
 
-/// The content of the headers of a POST.
+/// The relevant headers of a POST.
 pub(super) struct PostHead {
     accept: Accept,
     found: Found,
@@ -30,7 +30,7 @@ pub(super) struct PostHead {
 }
 
 impl PostHead {
-    /// Applies the rules that need no body.
+    /// Checks everything that does not need the body.
     pub(super) fn read(
         edge: &Edge,
         target: &Target<'_>,
@@ -46,15 +46,15 @@ impl PostHead {
         check_version(head)?;
         Ok(PostHead {
             accept: head.accept,
-            // Whether there is a session is looked up now, while the headers
-            // are there, but said later, under the id of the request.
+            // The session is looked up now, while the headers are available. A failure is reported
+            // later, under the id of the request.
             found: Found::read(edge, target, &principal, head),
             principal,
         })
     }
 }
 
-/// What the `mcp-session-id` header, or its absence, says.
+/// The session named by the `mcp-session-id` header, or the error if there is none.
 enum Found {
     Session(Arc<HttpSession>),
     Nothing(Refused),
@@ -70,14 +70,14 @@ impl Found {
             Some(Err(_)) => Refused::UnknownSession,
             None => Refused::NoSession,
         };
-        // At a door that is not there, the client's mistake is another one.
+        // If the endpoint does not exist, that is the error to report.
         Found::Nothing(match edge.gateway.has_door(target.door()) {
             true => missing,
             false => Refused::UnknownEndpoint,
         })
     }
 
-    /// Returns true if the client has not answered a request of a server yet.
+    /// Returns true if the client still has to answer a request from a server.
     fn owes_an_answer(&self) -> bool {
         match self {
             Found::Session(session) => session.session.owes_an_answer(),
@@ -102,8 +102,8 @@ fn check_version(head: &Head<'_>) -> Result<(), Refused> {
     }
 }
 
-/// Answers a GET: opens the session's general stream, or resumes the one that
-/// the client's last event came from.
+/// Answers a GET: opens the session's general stream, or resumes the stream of the client's last
+/// event.
 pub(super) fn get(
     edge: &Edge,
     target: &Target<'_>,
@@ -142,8 +142,8 @@ pub(super) fn delete(
     Ok(answer::empty(StatusCode::NO_CONTENT))
 }
 
-/// A stream that begins, rather than goes on. Clients before 2025-11-25 would
-/// try to read the empty event as a message.
+/// Starts a new stream, as opposed to a resumed one. Clients before 2025-11-25 would try to parse
+/// the empty event as a message.
 fn begin(session: &HttpSession, events: Events) -> Events {
     if session.session.revision() >= Revision::V2025_11_25 {
         events.primed()

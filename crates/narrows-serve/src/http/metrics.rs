@@ -1,5 +1,5 @@
-//! `GET /metrics`: who may read what the gateway measures, and in which of the
-//! two formats of Prometheus it is written (`text`).
+//! `GET /metrics`: access control and format negotiation. Module `text` writes the two Prometheus
+//! formats.
 
 mod text;
 
@@ -15,25 +15,24 @@ use super::body::Body;
 use super::{Edge, answer};
 use crate::error::Refused;
 
-/// How long who brings a wrong token waits for the answer.
+/// The delay before a request with a wrong token is answered.
 const WRONG_TOKEN: Duration = Duration::from_millis(250);
 
-/// Who may read `/metrics`. What is counted there names servers and endpoints,
-/// and no client, tool or text.
+/// Access to `/metrics`. The metrics name servers and endpoints, but no clients, tools or content.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum MetricsAccess {
-    /// Nobody; the path is not there.
+    /// Disabled; the path does not exist.
     Off,
-    /// Peers on this machine.
+    /// Only clients on this machine.
     #[default]
     Loopback,
-    /// Whoever reaches the door.
+    /// Every client that can connect.
     Open,
-    /// Whoever brings a token that passes.
+    /// Clients with a token that passes the check.
     Token(TokenCheck),
 }
 
-/// Says whether a token is one that may read.
+/// A predicate for tokens that may read the metrics.
 #[derive(Clone)]
 pub struct TokenCheck(Arc<dyn Fn(&str) -> bool + Send + Sync>);
 
@@ -56,7 +55,7 @@ impl PartialEq for TokenCheck {
 }
 
 impl MetricsAccess {
-    /// Whether a peer may read, with the token that it brings.
+    /// Checks whether a client may read the metrics with its token.
     fn check(&self, from_here: bool, token: Option<&str>) -> Result<(), Refused> {
         match self {
             MetricsAccess::Off => Err(Refused::UnknownPath),
@@ -74,7 +73,7 @@ impl MetricsAccess {
 pub(super) async fn metrics(edge: &Edge, headers: &HeaderMap, from_here: bool) -> Response<Body> {
     let access = &edge.settings.metrics;
     if let Err(refused) = access.check(from_here, bearer(headers)) {
-        // Whoever tries tokens waits for each of them, as at the admin API.
+        // The delay slows down guessing, as in the admin API.
         if refused == Refused::WrongToken {
             let Ok(_place) = edge.wrong_tokens.try_acquire() else {
                 let after = WRONG_TOKEN;
@@ -86,7 +85,7 @@ pub(super) async fn metrics(edge: &Edge, headers: &HeaderMap, from_here: bool) -
     }
     let format = Format::asked_for(headers.get_all(ACCEPT));
     let gateway = edge.gateway.clone();
-    // It reads /proc, and the recovery store may have it wait.
+    // Measuring reads /proc and may wait for the recovery store.
     let written = tokio::task::spawn_blocking(move || format.write(&gateway.measure())).await;
     let Ok(text) = written else {
         return answer::empty(StatusCode::INTERNAL_SERVER_ERROR);
@@ -97,8 +96,8 @@ pub(super) async fn metrics(edge: &Edge, headers: &HeaderMap, from_here: bool) -
     answer
 }
 
-/// The token of `Authorization: Bearer`; the scheme is in any case (RFC 9110,
-/// section 11.1).
+/// Returns the token of `Authorization: Bearer`; the scheme is case-insensitive (RFC 9110, section
+/// 11.1).
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let given = headers.get(AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = given.split_once(' ')?;

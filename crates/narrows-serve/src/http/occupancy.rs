@@ -1,9 +1,8 @@
-//! The open connections of the edge, and which of them gives way when there
-//! are too many.
+//! The open connections of the edge, and the eviction of connections when there are too many.
 //!
-//! A connection is silent until its first request, busy while it carries a
-//! request or a stream, and idle between two requests. Silent connections give
-//! way first, the oldest before others, then idle ones. Busy ones never do.
+//! A connection is silent until its first request, busy while it carries a request or a stream, and
+//! idle between requests. Silent connections are evicted first, then idle ones, each group oldest
+//! first. Busy connections are never evicted.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -18,7 +17,8 @@ use tokio_util::sync::CancellationToken;
 #[cfg(test)]
 mod tests;
 
-/// States of a connection besides the milliseconds since which it is idle.
+/// Special values of a seat's state, which otherwise holds the time at which the connection
+/// became idle, in milliseconds.
 const SILENT: u64 = u64::MAX;
 const BUSY: u64 = u64::MAX - 1;
 
@@ -34,9 +34,9 @@ pub(super) struct Occupancy {
 struct Table {
     last: u64,
     all: HashMap<u64, Arc<Seat>>,
-    /// In the order in which they came.
+    /// In order of arrival.
     silent: BTreeSet<u64>,
-    /// Only addresses that are limited.
+    /// Only addresses that have a limit.
     addresses: HashMap<IpAddr, Address>,
 }
 
@@ -46,7 +46,7 @@ struct Address {
     silent: BTreeSet<u64>,
 }
 
-/// The place of one connection, free again when it is dropped.
+/// The place of one connection, freed when it is dropped.
 pub(super) struct Place {
     occupancy: Arc<Occupancy>,
     number: u64,
@@ -54,7 +54,7 @@ pub(super) struct Place {
 }
 
 struct Seat {
-    /// Absent for addresses on this machine, which are not limited.
+    /// `None` for addresses on this machine, which have no limit.
     address: Option<IpAddr>,
     state: AtomicU64,
     gives_way: CancellationToken,
@@ -70,9 +70,8 @@ impl Occupancy {
         })
     }
 
-    /// Gives a new connection a place. Where there is none left, another
-    /// connection gives way, which `evicted` hears of; `None` if all others
-    /// are busy.
+    /// Gives a new connection a place. If there is none, another connection is evicted and reported
+    /// to `evicted`. Returns `None` if all others are busy.
     pub(super) fn admit(
         self: &Arc<Self>,
         address: IpAddr,
@@ -85,7 +84,7 @@ impl Occupancy {
             && let Some(own) = table.addresses.get(address)
             && own.open >= self.max_per_address
         {
-            // Other addresses do not give way for this one.
+            // A connection of another address would not help against the limit of this one.
             let (number, what) = match own.silent.first() {
                 Some(number) => (*number, Evicted::SilentConnection),
                 None => (table.idle_longest(Some(*address))?, Evicted::IdleConnection),
@@ -118,8 +117,8 @@ impl Occupancy {
         })
     }
 
-    /// Closes a connection that is not busy, if there is one: the system has
-    /// no room for another.
+    /// Evicts a connection that is not busy, if there is one, because the system has no file
+    /// descriptors left.
     pub(super) fn make_room(&self) -> Option<Evicted> {
         self.table.lock().make_room()
     }
@@ -136,8 +135,7 @@ impl Table {
         Some(Evicted::IdleConnection)
     }
 
-    /// Returns the connection that has been idle for longest, of one address or
-    /// of all.
+    /// Returns the connection that has been idle the longest, of one address or of all.
     fn idle_longest(&self, of: Option<IpAddr>) -> Option<u64> {
         let since = |seat: &Seat| Some(seat.state.load(Ordering::Relaxed)).filter(|at| *at < BUSY);
         let fitting = self.all.iter();
@@ -166,7 +164,7 @@ impl Table {
         Some(seat)
     }
 
-    /// A connection is not silent any more.
+    /// Removes a connection from the silent ones.
     fn heard(&mut self, number: u64, address: Option<IpAddr>) {
         self.silent.remove(&number);
         if let Some(own) = address.and_then(|address| self.addresses.get_mut(&address)) {
@@ -176,7 +174,7 @@ impl Table {
 }
 
 impl Place {
-    /// A request has begun.
+    /// Marks the connection as busy: a request has started.
     pub(super) fn begin(&self) {
         if self.seat.state.swap(BUSY, Ordering::Relaxed) == SILENT {
             let mut table = self.occupancy.table.lock();
@@ -184,8 +182,8 @@ impl Place {
         }
     }
 
-    /// The answer to it is as good as written. Without this the connection
-    /// stays busy until its next request.
+    /// Marks the connection as idle: the response is short enough to count as written. Otherwise
+    /// the connection stays busy until its next request.
     pub(super) fn rest(&self) {
         let since = self.occupancy.began.elapsed().as_millis() as u64;
         self.seat.state.store(since, Ordering::Relaxed);
@@ -195,7 +193,7 @@ impl Place {
         self.seat.state.load(Ordering::Relaxed) == BUSY
     }
 
-    /// Ready when it has to give way to another connection.
+    /// Completes when the connection is evicted.
     pub(super) async fn gives_way(&self) {
         self.seat.gives_way.cancelled().await;
     }

@@ -1,4 +1,4 @@
-//! The pages that are not MCP: health, readiness, a first page for people.
+//! Pages outside MCP: health, readiness and the index page.
 
 use std::fmt::Write as _;
 
@@ -35,7 +35,7 @@ pub(super) fn health(edge: &Edge) -> Response<Body> {
     page(StatusCode::OK, &all)
 }
 
-/// Answers a request for readiness.
+/// Answers a readiness probe.
 pub(super) fn ready(edge: &Edge) -> Response<Body> {
     let ready = edge.gateway.health().ready;
     let status = if ready {
@@ -46,8 +46,8 @@ pub(super) fn ready(edge: &Edge) -> Response<Body> {
     page(status, &json!({ "ready": ready }))
 }
 
-/// Answers a request for the first page, which names what its reader may use.
-/// A reader that is not known is told of no server and no endpoint.
+/// Answers a request for the index page, which lists the endpoints that the client may use.
+/// Unidentified clients see neither servers nor endpoints.
 pub(super) fn index(edge: &Edge, reader: Option<&Principal>) -> Response<Body> {
     let may_enter =
         |door: Door<'_>| reader.is_some_and(|reader| edge.gateway.may_enter(reader, door));
@@ -66,17 +66,17 @@ pub(super) fn index(edge: &Edge, reader: Option<&Principal>) -> Response<Body> {
     let servers = edge.gateway.report();
     let may_see = |server: &&UpstreamReport| may_enter(Door::Server(&server.id));
     for upstream in servers.iter().filter(may_see) {
-        // A slug needs no escaping in a path, and names its server as well as the id does.
+        // A slug needs no escaping in a path, and identifies its server as well as the id does.
         let _ = writeln!(text, "  /servers/{}/mcp", upstream.slug);
     }
     text.push_str(
         "\nThe same over HTTP+SSE (2024-11-05) with /sse in place of /mcp,\n\
          and over WebSocket with /ws.\n",
     );
-    text.push_str("\nOne server over plain JSON-RPC, long strings masked:\n");
+    text.push_str("\nPlain JSON-RPC to one server, with long strings masked:\n");
     text.push_str("  /api/mcp-gateway/{server}/rpc\n");
     text.push_str("\nThe pruner (plain JSON-RPC):\n  /rpc\n");
-    text.push_str("\nHealth and figures:\n  /health\n  /ready\n  /metrics\n");
+    text.push_str("\nHealth and metrics:\n  /health\n  /ready\n  /metrics\n");
     let mut answer = Response::new(Body::whole(text.into()));
     answer.headers_mut().insert(CONTENT_TYPE, TEXT);
     answer

@@ -1,4 +1,4 @@
-//! A future that is hardly ever ready, beside one that is polled often.
+//! A wrapper for a rarely ready future that is polled together with a busy one.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::task::{Context, Poll, Waker};
 
 use narrows_upstream::WakeFlag;
 
-/// Polls its future only after that was woken. Polling it otherwise costs the
-/// registration of a waker and one atomic load.
+/// Polls its future only after it was woken. All other polls cost only the registration of a waker
+/// and one atomic load.
 pub(super) struct PollWhenWoken<F> {
     future: F,
     flag: Arc<WakeFlag>,
@@ -70,6 +70,8 @@ mod tests {
         tokio::task::yield_now().await;
         token.cancel();
         let woken = tokio::time::timeout(Duration::from_secs(10), task).await;
-        woken.expect("it is woken").expect("it does not panic");
+        woken
+            .expect("the task is woken")
+            .expect("the task does not panic");
     }
 }

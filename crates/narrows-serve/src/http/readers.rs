@@ -1,9 +1,9 @@
-//! Slow readers: clients that do not read their responses, and which of them
-//! is closed when responses hold too much memory.
+//! Slow readers: clients that do not read their responses. They are disconnected when responses
+//! hold too much memory.
 //!
-//! Responses over a connection of one call are read from the server no faster
-//! than there is room for them. What comes over a connection that many calls
-//! share cannot be held up by one client: there the slowest reader is closed.
+//! A response over a connection of one call is read from the server no faster than there is memory
+//! for it. One client cannot hold up a connection that many calls share; there the slowest reader
+//! is disconnected.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,18 +17,18 @@ use tokio::time::{Instant, sleep};
 
 use super::Edge;
 
-/// A client that reads at all takes something more often than this.
+/// A client that reads at all takes some bytes at least this often.
 const STALLED: Duration = Duration::from_millis(250);
 
-/// A client that takes nothing for this part of the time that it may gives way
-/// to responses that wait.
+/// A client that has taken nothing for this fraction of the write timeout may be disconnected to
+/// make room for waiting responses.
 const STALLED_FOR_LONG: u32 = 4;
 
-/// The interval of checks, and the number of them after the last shortage.
+/// The interval between checks, and the number of checks after the last shortage.
 const STEP: Duration = Duration::from_millis(50);
 const STEPS: usize = 40;
 
-/// The connections that wait for their clients to read.
+/// Connections that wait for their clients to read.
 #[derive(Default)]
 pub(super) struct SlowReaders {
     last: AtomicU64,
@@ -42,7 +42,7 @@ struct Stalled {
     waker: Waker,
 }
 
-/// A connection among the slow readers, as long as it is one.
+/// The registration of a connection as a slow reader.
 pub(super) struct Stall {
     readers: Arc<SlowReaders>,
     number: u64,
@@ -50,7 +50,7 @@ pub(super) struct Stall {
 }
 
 impl SlowReaders {
-    /// `memory` is what is held for the client, where that is known.
+    /// Registers a connection. `memory` is the memory share of the client, if known.
     pub(super) fn enter(
         self: &Arc<Self>,
         memory: Option<Arc<MemoryShare>>,
@@ -72,7 +72,7 @@ impl SlowReaders {
         }
     }
 
-    /// Closes the slowest of those that `fits`, if it has taken nothing for so long.
+    /// Closes the slowest reader that `fits`, if it has taken nothing for at least `least`.
     fn close_slowest(&self, least: Duration, fits: impl Fn(&MemoryShare) -> bool) -> bool {
         let mut stalled = self.stalled.lock();
         let fitting = stalled.iter().filter(|(_, stalled)| {
@@ -90,11 +90,11 @@ impl SlowReaders {
         closed.is_some()
     }
 
-    // A panic while the lock was held can only have left a reader out.
+    // The lock is not poisoned on panic; a panic while it is held can only leave a reader out.
 }
 
 impl Stall {
-    /// Returns true if the connection is to be closed.
+    /// Returns true if the connection must be closed.
     pub(super) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
@@ -106,7 +106,7 @@ impl Drop for Stall {
     }
 }
 
-/// Closes slow readers whenever responses hold too much, until the edge ends.
+/// Closes slow readers whenever responses hold too much memory, until the edge stops.
 pub(super) async fn make_room(edge: Arc<Edge>) {
     let budget = edge.gateway.response_memory().clone();
     let for_long = edge.settings.write_timeout / STALLED_FOR_LONG;
@@ -119,8 +119,8 @@ pub(super) async fn make_room(edge: Arc<Edge>) {
                 let is_needed = budget.is_over() || budget.is_waited_for();
                 if is_needed {
                     left = STEPS;
-                    // Messages kept for resumption go first, since no client is
-                    // reading them.
+                    // Messages kept for resumption are dropped first, since no client is reading
+                    // them.
                     edge.sessions.forget_unread();
                 }
                 let closed = (budget.is_over()
@@ -134,7 +134,7 @@ pub(super) async fn make_room(edge: Arc<Edge>) {
                     || edge.readers.close_slowest(STALLED, MemoryShare::is_over);
                 if closed {
                     budget.count_closed_reader();
-                    tracing::debug!("closed a client that does not read, to make room for others");
+                    tracing::debug!("closed a client that does not read, to free memory");
                 }
                 sleep(STEP).await;
             }

@@ -1,7 +1,7 @@
-//! A resumption buffer: the last messages of one stream, by their number.
+//! A resumption buffer: the latest messages of one stream, by number.
 //!
-//! Bounded by count and by bytes, the oldest go first. Knows neither sockets
-//! nor clocks.
+//! The buffer is bounded by count and by bytes, and drops the oldest messages first. It uses
+//! neither sockets nor clocks.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ mod tests;
 
 #[derive(Debug)]
 pub(super) struct Replay {
-    /// The number of the event at the front of `events`.
+    /// The number of the first event in `events`.
     first: u64,
     events: VecDeque<Bytes>,
     bytes: usize,
@@ -35,8 +35,8 @@ impl Replay {
         }
     }
 
-    /// Appends a message. The newest always stays, however large: whoever
-    /// reads the stream reads it from here.
+    /// Appends a message. The newest message always stays, however large, because readers of the
+    /// stream read it from the buffer.
     pub(super) fn push(&mut self, message: Bytes) {
         self.bytes += message.len();
         self.events.push_back(message);
@@ -50,19 +50,19 @@ impl Replay {
         }
     }
 
-    /// The first message that is left of those numbered `from` and later.
+    /// Returns the first kept message with a number of at least `from`.
     pub(super) fn read(&self, from: u64) -> Option<(u64, Bytes)> {
         let number = from.max(self.first);
         let at = usize::try_from(number - self.first).ok()?;
         self.events.get(at).map(|message| (number, message.clone()))
     }
 
-    /// The number of the newest message; 0 before the first.
+    /// Returns the number of the newest message; 0 before the first.
     pub(super) fn last(&self) -> u64 {
         self.first + self.events.len() as u64 - 1
     }
 
-    /// Forgets all messages, as if they were too old.
+    /// Drops all messages, as if they were too old.
     pub(super) fn clear(&mut self) {
         self.first += self.events.len() as u64;
         self.events.clear();

@@ -1,7 +1,7 @@
-//! The routes of the HTTP edge: every path, its methods and the service behind it.
+//! The routes of the HTTP edge: every path, its methods and its service.
 //!
-//! Enter at [`Route::find`]. `connection` hands a request to the service of its
-//! route; the routes below [`ADMIN`] are listed with their description in `admin`.
+//! Start reading at [`Route::find`]. `connection` passes a request to the service of its route. The
+//! routes below [`ADMIN`] are listed with their description in `admin`.
 
 use std::borrow::Cow;
 
@@ -19,9 +19,9 @@ pub(super) enum Service {
     StreamableHttp,
     /// The stream of HTTP+SSE (`sse`).
     Sse,
-    /// The messages of a client on such a stream (`sse`).
+    /// Messages that HTTP+SSE clients post (`sse`).
     Messages,
-    /// A message per text frame (`ws`).
+    /// WebSocket, with one message per text frame (`ws`).
     WebSocket,
     /// The pruner over plain JSON-RPC (`rpc`).
     Pruner,
@@ -29,7 +29,7 @@ pub(super) enum Service {
     Forward,
     /// The admin API (`admin`), if the settings have one.
     Admin,
-    /// The first page (`pages`).
+    /// The index page (`pages`).
     Index,
     /// The health report (`pages`).
     Health,
@@ -37,7 +37,7 @@ pub(super) enum Service {
     Ready,
     /// The metrics (`metrics`).
     Metrics,
-    /// The answer to unknown paths (`pages`).
+    /// The response to unknown paths (`pages`).
     Unknown,
 }
 
@@ -51,14 +51,13 @@ const RPC_METHODS: &str = "POST, OPTIONS";
 const PAGE_METHODS: &str = "GET, HEAD, OPTIONS";
 const ADMIN_METHODS: &str = "GET, HEAD, POST, PUT, DELETE, OPTIONS";
 
-/// The path that messages to a stream of HTTP+SSE are posted to.
+/// The path to which HTTP+SSE clients post their messages.
 pub(super) const MESSAGES: &str = "/messages";
 
-/// The path that all routes of the admin API are below.
+/// The prefix of all admin API routes.
 pub(super) const ADMIN: &str = "/api/v1";
 
-/// The first row that fits decides. A path that leads to a service for clients
-/// may end with a slash.
+/// The route table; the first match decides. Paths of client services may end with a slash.
 const ROUTES: [Row; 20] = [
     Row("/mcp", MCP_METHODS, Service::StreamableHttp),
     Row("/mcp/{endpoint}", MCP_METHODS, Service::StreamableHttp),
@@ -85,26 +84,26 @@ const ROUTES: [Row; 20] = [
     Row("/health", PAGE_METHODS, Service::Health),
     Row("/ready", PAGE_METHODS, Service::Ready),
     Row("/metrics", PAGE_METHODS, Service::Metrics),
-    // Some clients take only URLs that end in the name of the transport. An
-    // endpoint with the name of a fixed path is reached by the rows above alone.
+    // Some clients accept only URLs that end in the name of the transport. An endpoint whose name
+    // begins a fixed path is reachable only by the rows above.
     Row("/{endpoint}/mcp", MCP_METHODS, Service::StreamableHttp),
     Row("/{endpoint}/sse", SSE_METHODS, Service::Sse),
     Row("/{endpoint}/ws", WS_METHODS, Service::WebSocket),
 ];
 
-/// Returns true if fixed paths begin with this segment, so that
-/// `/{segment}/mcp` is no way to an endpoint of this name.
+/// Returns true if a fixed path begins with this segment, so that an endpoint of this name is not
+/// reachable at `/{segment}/mcp`.
 pub fn is_fixed_path(segment: &str) -> bool {
     let first = |row: &'static Row| row.0.split('/').nth(1);
     let mut names = ROUTES.iter().filter_map(first);
     !segment.is_empty() && names.any(|name| name == segment && !name.starts_with('{'))
 }
 
-/// The route of a request, with the names in its path decoded.
+/// The route of a request, with decoded names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Route<'a> {
     pub(super) service: Service,
-    /// The methods that the path has, as in an `Allow` header.
+    /// The methods of the path, in the format of an `Allow` header.
     pub(super) methods: &'static str,
     pub(super) target: Target<'a>,
 }
@@ -138,7 +137,7 @@ impl Route<'_> {
 }
 
 impl Row {
-    /// The target that a path names, if this is the row for it.
+    /// Returns the target named in the path, if the row matches.
     fn target<'a>(&self, path: &'a str) -> Option<Target<'a>> {
         let Row(pattern, _, service) = *self;
         let path = match path.strip_suffix('/') {
@@ -163,7 +162,7 @@ impl Row {
 }
 
 impl Service {
-    /// Returns true for what MCP clients and clients of plain JSON-RPC use.
+    /// Returns true for the services of MCP and plain JSON-RPC clients.
     pub(super) fn is_for_clients(self) -> bool {
         match self {
             Service::StreamableHttp
@@ -181,13 +180,13 @@ impl Service {
         }
     }
 
-    /// Returns true if requests may belong to an open session.
+    /// Returns true if a request to this service may belong to an open session.
     pub(super) fn is_of_session(self) -> bool {
         matches!(self, Service::StreamableHttp | Service::Messages)
     }
 }
 
-/// An endpoint or a server by its name, decoded.
+/// The decoded name of an endpoint or server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Target<'a> {
     Endpoint(Cow<'a, str>),
@@ -218,8 +217,7 @@ impl Target<'_> {
     }
 }
 
-/// One path segment, percent-decoded: ids of servers may hold any character,
-/// a slash too.
+/// Percent-decodes one path segment. Server ids may contain any character, including a slash.
 fn decode(segment: &str) -> Option<Cow<'_, str>> {
     let mut escapes = segment.split('%').skip(1).map(str::as_bytes);
     let is_escape =

@@ -1,7 +1,7 @@
-//! The pruner over plain JSON-RPC: one object to `POST /rpc`, one object back.
+//! The pruner over plain JSON-RPC: one object per `POST /rpc`, one object in response.
 //!
-//! A server of its own beside the MCP endpoints, without sessions: clients of
-//! the original pruner find it where they look for it.
+//! This is a separate server without sessions, beside the MCP endpoints. Clients of the original
+//! pruner find it at the path that they expect.
 
 use http::{Response, StatusCode};
 use hyper::body::Incoming as RequestBody;

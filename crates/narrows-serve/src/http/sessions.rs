@@ -1,4 +1,4 @@
-//! The sessions of this edge, by what travels as `mcp-session-id`.
+//! The sessions of this edge, by `mcp-session-id`.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -20,17 +20,17 @@ use crate::call::Call;
 #[cfg(test)]
 mod tests;
 
-/// Streams that have ended and can still be read again, per session.
+/// The maximum number of ended streams per session that are kept for rereading.
 const KEPT_STREAMS: usize = 32;
 
-/// How many full resumption buffers they may hold together.
+/// The memory limit of these streams, as a number of full resumption buffers.
 const KEPT_BUFFERS: usize = 4;
 
-/// A client that was handed the end of a stream has this long to find out
-/// that it did not get it.
+/// The time for which a stream is kept after its end was sent, in case the client did not receive
+/// it.
 const KEPT_DELIVERED: Duration = Duration::from_secs(60);
 
-/// A session, with its streams.
+/// A session and its streams.
 pub(super) struct HttpSession {
     pub(super) session: Arc<Session>,
     target: Target<'static>,
@@ -42,7 +42,7 @@ pub(super) struct HttpSession {
 
 struct CallStreams {
     last: u64,
-    /// In the order of their numbers.
+    /// Ordered by number.
     streams: VecDeque<Arc<Stream>>,
 }
 
@@ -69,7 +69,7 @@ impl HttpSession {
         }
     }
 
-    /// Gives a call a stream of its own, after the messages that came `before`.
+    /// Creates a stream for a call, beginning with the messages in `before`.
     pub(super) fn stream(&self, call: Call, before: Vec<Bytes>) -> Reader {
         let mut calls = self.calls.lock();
         calls.last += 1;
@@ -80,12 +80,12 @@ impl HttpSession {
         stream.attach(Some(0))
     }
 
-    /// The general stream from here on.
+    /// Attaches a reader to the general stream, from the next message on.
     pub(super) fn listen(&self) -> Reader {
         self.general.attach(None)
     }
 
-    /// The stream `number` after its message `last`, if it is still there.
+    /// Attaches a reader to stream `number`, after message `last`, if the stream is still kept.
     pub(super) fn resume(&self, number: u64, last: u64) -> Option<Reader> {
         if number == GENERAL {
             return Some(self.general.attach(Some(last)));
@@ -101,7 +101,7 @@ impl HttpSession {
             .map(|stream| stream.attach(Some(last)))
     }
 
-    /// Ends the general stream; calls end by themselves.
+    /// Ends the general stream; the streams of calls end with their calls.
     pub(super) fn hush(&self) {
         self.general.end();
     }
@@ -119,8 +119,8 @@ impl HttpSession {
 }
 
 impl CallStreams {
-    /// Drops the oldest of the streams that have ended, if they are too many
-    /// or too large. Those still running are bounded by the calls in flight.
+    /// Drops the oldest ended streams if they are too many or too large. The number of running
+    /// streams is bounded by the calls in flight.
     fn trim(&mut self, max_bytes: usize) {
         let ended = self.streams.iter().filter(|stream| stream.has_ended());
         let (mut count, mut bytes) = ended.fold((0, 0), |(count, bytes), stream| {
@@ -146,13 +146,12 @@ impl CallStreams {
 /// All sessions of this edge.
 #[derive(Default)]
 pub(super) struct Sessions {
-    // Read on every request, written when a session begins or ends; never
-    // held across an await.
+    // Read on every request, and written when a session begins or ends. Never held across an await.
     by_id: RwLock<HashMap<Box<str>, Arc<HttpSession>>>,
 }
 
 impl Sessions {
-    /// Takes in a session and gives it back when it ends, by whomever.
+    /// Adds a session, and removes it when it is closed.
     pub(super) fn insert(
         self: &Arc<Self>,
         opened: Opened,
@@ -175,8 +174,8 @@ impl Sessions {
         entry
     }
 
-    /// The session with this id, if it was opened at the same door by the same
-    /// principal. To anybody else it is as if it were not there.
+    /// Returns the session with this id, if the same principal opened it at the same entrypoint.
+    /// For everyone else the session does not exist.
     pub(super) fn find(
         &self,
         id: &str,
@@ -197,7 +196,7 @@ impl Sessions {
         }
     }
 
-    /// Forgets streams that were read to their end a while ago.
+    /// Drops streams that were read to their end some time ago.
     pub(super) fn sweep(&self) {
         let now = Instant::now();
         self.all()
@@ -205,14 +204,14 @@ impl Sessions {
             .for_each(|session| session.forget_delivered(now));
     }
 
-    /// Forgets what is kept for clients that may come back and read it.
+    /// Drops messages and streams kept for resumption.
     pub(super) fn forget_unread(&self) {
         self.all()
             .iter()
             .for_each(|session| session.forget_unread());
     }
 
-    /// Ends the streams that would otherwise stay open as long as their clients like.
+    /// Ends the general streams, which otherwise stay open until their clients disconnect.
     pub(super) fn hush(&self) {
         self.all().iter().for_each(|session| session.hush());
     }

@@ -1,9 +1,8 @@
-//! A socket that does not wait forever for its peer to read.
+//! A socket with a time limit for clients that do not read.
 //!
-//! While a client takes nothing, the answer that it is sent cannot go on
-//! either. After a moment without progress the call behind the answer is let
-//! go on by itself, and after a longer one the connection is given up; a
-//! stream on it can be resumed.
+//! While a client does not read, its response cannot be written. After one second without progress,
+//! the call behind the response continues in a task. After the write timeout, the connection is
+//! closed; a stream on it can be resumed.
 
 mod fair;
 
@@ -23,29 +22,29 @@ use super::current::Current;
 use super::readers::Stall;
 use fair::FairStream;
 
-/// Longer than any client that reads at all keeps us waiting.
+/// A client that reads at all takes some bytes within this time.
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// The time that a refused client gets to stop sending.
+/// The time in which a refused client can stop sending.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// Bytes discarded by one read meanwhile.
+/// The buffer size for discarded input.
 const WASTE: usize = 8 * 1024;
 
 pub(super) struct Socket {
     io: TokioIo<FairStream>,
     patience: Duration,
     current: Arc<Current>,
-    /// Runs while the peer does not read; there is none on the usual way.
+    /// Set while the peer does not read; absent in normal operation.
     stalled: Option<Stalled>,
-    /// Runs while a client that was refused may still be sending.
+    /// Running while a refused client may still be sending.
     lingering: Option<Pin<Box<Sleep>>>,
 }
 
 struct Stalled {
     timer: Pin<Box<Sleep>>,
     since: Instant,
-    /// The call behind the answer goes on by itself.
+    /// True if the call behind the response continues in a task.
     handed_over: bool,
     stall: Stall,
 }
@@ -61,8 +60,8 @@ impl Socket {
         }
     }
 
-    /// Reads what the client goes on sending after its refusal, for a while: a
-    /// connection that is closed with input unread takes the refusal back.
+    /// Reads and discards the input of a refused client for a while. Closing a connection with
+    /// unread input would reset it and discard the refusal.
     fn drain(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut waste = [0; WASTE];
         loop {
@@ -144,7 +143,7 @@ impl Write for Socket {
         self.io.is_write_vectored()
     }
 
-    // Flushing and closing a socket never wait.
+    // Flushing and closing a socket never block.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.io).poll_flush(cx)
     }

@@ -1,10 +1,8 @@
-//! HTTP+SSE, the transport of MCP 2024-11-05: a GET opens a stream whose first
-//! event says where messages are to be posted; everything that we say goes
-//! over that stream.
+//! HTTP+SSE, the transport of MCP 2024-11-05: a GET opens a stream whose first event names the URL
+//! for the client's messages. All messages to the client go over that stream.
 //!
-//! Such a client is a duplex channel like stdio: what is posted goes to the
-//! loop of `duplex`, what that says goes to the stream. When the stream breaks
-//! off, the client is gone.
+//! Such a client is a duplex channel like stdio: posted messages go to the loop of `duplex`, and
+//! its output goes to the stream. When the stream breaks, the client counts as disconnected.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,17 +29,17 @@ use crate::error::Refused;
 #[cfg(test)]
 mod tests;
 
-/// Posted messages that wait for their turn, or are still being read.
+/// The maximum number of posted messages that wait or are being read.
 const INBOX: usize = 8;
 
 const SESSION: &str = "session_id";
 
-/// The streams that are open, by what their clients post with.
+/// The open streams, by the id that their clients post with.
 #[derive(Default)]
 pub(super) struct Inboxes(RwLock<HashMap<Box<str>, Inbox>>);
 
 struct Inbox {
-    /// Who opened the stream. To anybody else it is as if it were not there.
+    /// The client that opened the stream. For everyone else the stream does not exist.
     owner: Principal,
     posted: mpsc::Sender<Input>,
     memory: ClientMemory,
@@ -125,12 +123,12 @@ fn start(
         );
         let end = duplex.run(Posted(posted)).await;
         drop(entry);
-        tracing::debug!(?end, "an SSE client has left");
+        tracing::debug!(?end, "an SSE client has disconnected");
     });
     channel
 }
 
-/// Keeps an inbox among the others as long as somebody reads it.
+/// Registers an inbox for as long as it is read.
 struct Entry {
     edge: Arc<Edge>,
     id: Box<str>,
@@ -152,7 +150,7 @@ impl Drop for Entry {
     }
 }
 
-/// What is posted, one message after the other.
+/// The posted messages, one after the other.
 struct Posted(mpsc::Receiver<Input>);
 
 impl Source for Posted {
@@ -161,8 +159,7 @@ impl Source for Posted {
     }
 }
 
-/// Applies the rules for a POST that need no body: finds the stream that it
-/// belongs to, by the query.
+/// Checks everything about a POST that does not need the body, and finds its stream by the query.
 pub(super) fn find(
     edge: &Edge,
     principal: &Principal,
@@ -184,7 +181,7 @@ fn session_in(query: &str) -> Option<&str> {
     pairs.find_map(|(name, value)| (name == SESSION).then_some(value))
 }
 
-/// Takes in the message of a POST. Its answer, if it has one, goes over the stream.
+/// Reads the message of a POST. Its answer, if any, goes over the stream.
 pub(super) async fn post(edge: &Edge, found: Found, body: RequestBody) -> Response<Body> {
     match take_in(edge, found, body).await {
         Ok(()) => answer::empty(StatusCode::ACCEPTED),
@@ -200,21 +197,21 @@ async fn take_in(edge: &Edge, found: Found, body: RequestBody) -> Result<(), Ref
         posted: inbox,
         memory,
     } = found;
-    // Before the body, which may be large: the loop reads on as long as its
-    // client does, and until then nothing more has to be held.
+    // Reserved before the body is read, which may be large: the loop reads on only as fast as its
+    // client does, and until then no more memory is needed.
     let place = match timeout(edge.settings.inbox_timeout, inbox.reserve()).await {
         Ok(Ok(place)) => place,
         Ok(Err(_)) => return Err(Refused::UnknownStream),
         Err(_) => return Err(Refused::Busy),
     };
-    // The limits of clients apply in the order of the stream: what comes may
-    // be the answer that a call waits for.
+    // The limits of the client are applied later, in the order of the stream, because this message
+    // may be the answer that a call is waiting for.
     let frame = body::read(body, edge.body_limits(&memory), || Ok(())).await?;
     let bytes = frame.len();
     let decoded = offload::run(bytes, move || decode(frame)).await;
     let message = decoded.map_err(Refused::Message)?;
     place.send(Input::Message { message, bytes });
-    // A place can be taken although nobody will come for what is put there.
+    // The place can be reserved although the receiver is already gone.
     match inbox.is_closed() {
         true => Err(Refused::UnknownStream),
         false => Ok(()),

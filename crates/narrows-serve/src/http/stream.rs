@@ -1,14 +1,12 @@
-//! One SSE stream of a session, apart from the connections that carry it.
+//! One SSE stream of a session, independent of the connections that carry it.
 //!
-//! A [`Stream`] owns where its messages come from (a call, or the session's
-//! outbox) and the messages last sent. A [`Reader`] is one connection's view
-//! of it. There is one reader at a time: the next one takes over, which is how
-//! a client comes back after its connection broke.
+//! A [`Stream`] owns the source of its messages (a call, or the session's outbox) and the latest
+//! messages. A [`Reader`] is the view of one connection. There is one reader at a time: a new one
+//! takes over from the last, which is how a client resumes after its connection breaks.
 //!
-//! Whoever reads also drives: polling the reader polls the source. That spares
-//! a task per call. Only when a reader goes away before its call has ended, or
-//! its client stops reading, does the call move into a task: a disconnect is no
-//! cancellation, and nobody upstream should wait for a slow client.
+//! The reader drives the stream: polling the reader polls the source, which saves a task per call.
+//! The call moves into a task only if its reader goes away before it ends, or if its client stops
+//! reading: a disconnect does not cancel a call, and servers must not wait for a slow client.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -29,7 +27,7 @@ use crate::error::Refused;
 #[cfg(test)]
 mod tests;
 
-/// The number of a session's general stream; calls have 1 and up.
+/// The number of a session's general stream; streams of calls are numbered from 1.
 pub(super) const GENERAL: u64 = 0;
 
 pub(super) struct Stream {
@@ -43,28 +41,28 @@ pub(super) struct Stream {
 struct State {
     replay: Replay,
     source: Source,
-    /// Which reader is the current one.
+    /// The number of the current reader.
     turn: u64,
-    /// True while that reader is connected.
+    /// True while the current reader is connected.
     is_read: bool,
     waker: Option<Waker>,
-    /// When the last message was handed to a connection, after which there is no other.
+    /// The time when the end of the stream was delivered to a connection.
     delivered: Option<Instant>,
-    /// The requests whose responses are among the messages, by number. At most
-    /// as many as a batch has entries.
+    /// The requests answered on this stream, with the number of the message that holds the
+    /// response. Bounded by the maximum size of a batch.
     answers: Vec<(u64, Id)>,
 }
 
 enum Source {
     Call(Call),
-    /// A call that runs in a task; its messages come by themselves.
+    /// A call that runs in a task, which pushes its messages.
     Elsewhere,
     Outbox(Arc<Session>, EventStream),
     Ended,
 }
 
 impl Stream {
-    /// The stream of one call. `before` has happened already.
+    /// Creates the stream of one call, beginning with the messages in `before`.
     pub(super) fn of_call(
         number: u64,
         call: Call,
@@ -78,8 +76,8 @@ impl Stream {
         Stream::new(number, Source::Call(call), replay, tasks, memory)
     }
 
-    /// The stream of what belongs to no call. Without a reader its messages
-    /// wait in the outbox, which is bounded by itself.
+    /// Creates the stream for events that belong to no call. Without a reader, its messages wait in
+    /// the outbox, which is bounded.
     pub(super) fn general(
         session: Arc<Session>,
         outbox: EventStream,
@@ -120,7 +118,7 @@ impl Stream {
         })
     }
 
-    /// A stream whose call runs elsewhere, or has ended, with a message of each size.
+    /// Creates a stream with a message of each size, whose call runs in a task.
     #[cfg(test)]
     pub(super) fn sample(number: u64, sizes: &[usize], bounds: Bounds) -> Arc<Stream> {
         let mut replay = Replay::new(bounds);
@@ -145,12 +143,12 @@ impl Stream {
         &self.memory.responses
     }
 
-    /// Forgets the messages that are kept for a client that comes back.
+    /// Drops the messages kept for resumption.
     pub(super) fn forget(&self) {
         self.state.lock().replay.clear();
     }
 
-    /// The same, unless somebody reads them.
+    /// Drops them only if no connection is reading and they take much memory.
     pub(super) fn forget_unread(&self) {
         let mut state = self.state.lock();
         if !state.is_read && state.replay.bytes() >= SMALL {
@@ -158,9 +156,8 @@ impl Stream {
         }
     }
 
-    /// Makes a new connection the reader, from the message after `last` on;
-    /// without it, from the next message on that has not been given out yet.
-    /// The reader before it comes to its end.
+    /// Makes a new connection the reader, starting after message `last`, or with the next new
+    /// message if `last` is `None`. The previous reader ends.
     pub(super) fn attach(self: &Arc<Self>, last: Option<u64>) -> Reader {
         let mut state = self.state.lock();
         state.turn += 1;
@@ -180,7 +177,7 @@ impl Stream {
         }
     }
 
-    /// Ends the stream where it stands: nothing more will come.
+    /// Ends the stream: no further messages are added.
     pub(super) fn end(&self) {
         let mut state = self.state.lock();
         let source = std::mem::replace(&mut state.source, Source::Ended);
@@ -204,7 +201,7 @@ impl Stream {
         self.state.lock().replay.bytes()
     }
 
-    /// Goes on with the call in a task, if its reader drove it until now.
+    /// Continues the call in a task, if a reader has driven it so far.
     pub(super) fn hand_over(self: &Arc<Self>) {
         let mut state = self.state.lock();
         if !matches!(state.source, Source::Call(_)) {
@@ -216,7 +213,7 @@ impl Stream {
         }
     }
 
-    /// Drives a call whose reader has left.
+    /// Runs a call whose reader has left.
     async fn run(self: Arc<Self>, mut call: Call) {
         while let Some(step) = call.next().await {
             let mut state = self.state.lock();
@@ -228,7 +225,7 @@ impl Stream {
         self.end();
     }
 
-    // A panic while the lock was held can only have left a message out.
+    // The lock is not poisoned on panic; a panic while it is held can only leave a message out.
 }
 
 impl State {
@@ -248,8 +245,8 @@ impl State {
         }
     }
 
-    /// Returns what a reader gets in place of messages from `next` on that are
-    /// not kept any more: an error for each response, a notice for the others.
+    /// Returns a substitute for dropped messages from `next` on: an error for a response, a
+    /// notification for the others.
     fn missing(&self, next: u64, found: Option<u64>) -> Option<(u64, Bytes)> {
         let end = found.unwrap_or_else(|| self.replay.last() + 1);
         if end <= next {
@@ -262,13 +259,13 @@ impl State {
             }
             answer => {
                 let until = answer.map_or(end, |(number, _)| *number);
-                // Under the number of the last one that is missing.
+                // The notice takes the number of the last missing message.
                 Some((until - 1, Notice::not_kept(until - next).encode()))
             }
         }
     }
 
-    /// True if something may have happened, false if there is nothing but to wait.
+    /// Polls the source. Returns false if it is pending or has ended.
     fn drive(&mut self, cx: &mut Context<'_>, memory: &ClientMemory) -> bool {
         match &mut self.source {
             Source::Call(call) => match call.poll_step(cx) {
@@ -294,7 +291,7 @@ impl State {
 pub(super) struct Reader {
     stream: Arc<Stream>,
     turn: u64,
-    /// The number of the message to read next.
+    /// The number of the next message to read.
     next: u64,
 }
 
@@ -303,16 +300,16 @@ impl Reader {
         &self.stream
     }
 
-    /// The number of the stream, and of the message that was read last.
+    /// Returns the number of the stream and of the last message read.
     pub(super) fn place(&self) -> (u64, u64) {
         (self.stream.number, self.next - 1)
     }
 
-    /// The next message and its number; `None` at the end of the stream, or
-    /// when another reader has taken over.
+    /// Polls for the next message and its number; `None` at the end of the stream, or when another
+    /// reader has taken over.
     pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<(u64, Bytes)>> {
-        // The source is polled under the lock. Only one reader is current, so
-        // the lock is contended for a moment at a takeover and never else.
+        // The source is polled under the lock. Only one reader is current, so the lock is contended
+        // only briefly during a takeover.
         let mut state = self.stream.state.lock();
         if state.turn != self.turn {
             return Poll::Ready(None);

@@ -1,4 +1,4 @@
-//! Timers for hyper, which sets one for the head of every request.
+//! Timers for hyper, which sets one for every request head.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -36,18 +36,19 @@ use super::{Edge, answer};
 use crate::duplex::{Duplex, End, Input, Source, Visitor, run_both};
 use crate::error::Refused;
 
-/// Read at once of what a client goes on sending after the end.
+/// The buffer size for input discarded after the end.
 const REST: usize = 16 * 1024;
 
-/// How long a client may take to hear that it is over, and then to hang up.
+/// The time limit for sending the close frame, and for each read while waiting for the client to
+/// hang up.
 pub(super) const FAREWELL: Duration = Duration::from_secs(1);
 
-/// How long it may go on sending instead.
+/// The time after the close frame for which a client that keeps sending is tolerated.
 const LINGER: Duration = Duration::from_secs(30);
 
 type Socket = WebSocketStream<Line<Intake<TokioIo<Upgraded>>>>;
 
-/// The request that asks for the upgrade; the guard has passed it.
+/// Answers an upgrade request that has passed the guard.
 pub(super) fn open(
     edge: &Arc<Edge>,
     target: Target<'_>,
@@ -90,7 +91,7 @@ fn agree(
     if !edge.gateway.has_door(target.door()) {
         return Err(Refused::UnknownEndpoint);
     }
-    // Nobody would wait for the end of it, and before that there is no upgrade.
+    // The upgrade starts only after the end of the body, which no code would wait for.
     if !body.is_end_stream() {
         return Err(Refused::NoWebSocket);
     }
@@ -144,26 +145,26 @@ async fn serve(
     let door = target.door();
     let running = Duplex::new(gateway, door, visitor, memory, duplex, outgoing, stop);
     let running = running.run(&mut frames);
-    // The loop ends the queue by leaving it.
+    // The loop ends the queue by dropping its sender.
     let never = CancellationToken::new();
     let writing = async {
-        // Gone when the writing has ended: by that the loop sees it.
+        // Dropped when writing has ended, which signals the loop.
         let mut queue = queue;
         let beat = settings.keep_alive;
         websocket::write(&mut sink, &mut queue, &signs, beat, never, Some(&responses)).await
     };
     let (end, written) = run_both(running, writing, duplex.grace).await;
-    tracing::debug!(?end, "a WebSocket client has left");
+    tracing::debug!(?end, "a WebSocket client has disconnected");
     let farewell = match (frames.over, written) {
         (Some(Over::Closed), _) => None,
-        // It cannot be reached, or does not read.
+        // The client is unreachable or does not read.
         (Some(Over::Lost), _) | (_, None | Some(Err(_))) => return,
         (Some(Over::Fault(code, reason)), _) => Some((code, reason)),
-        (None, Some(Ok(Written::Unheard))) => Some((CloseCode::Policy, "no sign of life")),
+        (None, Some(Ok(Written::Unheard))) => Some((CloseCode::Policy, "pings were not answered")),
         (None, Some(Ok(Written::All))) => Some(match end {
             End::Gone | End::Closed => (CloseCode::Normal, ""),
-            End::Stopped => (CloseCode::Away, "the gateway stops"),
-            End::Mute => (CloseCode::Policy, "no initialize"),
+            End::Stopped => (CloseCode::Away, "the gateway is shutting down"),
+            End::Mute => (CloseCode::Policy, "initialize did not arrive in time"),
         }),
     };
     if let Ok(socket) = sink.reunite(frames.stream) {
@@ -171,7 +172,7 @@ async fn serve(
     }
 }
 
-/// What comes in, frame by frame.
+/// The source of incoming frames.
 struct Frames {
     stream: SplitStream<Socket>,
     signs: Arc<Signs>,
@@ -180,19 +181,19 @@ struct Frames {
     over: Option<Over>,
 }
 
-/// Why nothing more comes in.
+/// The reason why no more frames arrive.
 #[derive(Debug, Clone, Copy)]
 enum Over {
-    /// The client has said so.
+    /// The client sent a close frame.
     Closed,
-    /// The client did what it must not.
+    /// The client violated the protocol or a limit.
     Fault(CloseCode, &'static str),
-    /// The connection broke off.
+    /// The connection broke.
     Lost,
 }
 
 impl Source for &mut Frames {
-    // Cancel-safe: half a message stays in the socket.
+    // Cancel-safe: a partial message stays in the socket.
     async fn next(&mut self) -> Option<Input> {
         while self.over.is_none() {
             match self.arriving.within_time(self.stream.next()).await {
@@ -204,17 +205,17 @@ impl Source for &mut Frames {
                     self.over = self.take_in(&message);
                 }
                 Ok(Some(Err(_))) if self.arriving.is_full() => {
-                    let reason = "too many bytes are held for clients \
+                    let reason = "request memory is full \
                                   (limits.max_request_bytes_total); reconnect later";
                     self.over = Some(Over::Fault(CloseCode::Again, reason));
                 }
                 Ok(Some(Err(error))) => {
-                    tracing::debug!(%error, "a WebSocket client sent what cannot be read");
+                    tracing::debug!(%error, "a WebSocket client sent an invalid frame");
                     self.over = Some(Over::by(&error));
                 }
                 Ok(None) => self.over = Some(Over::Lost),
                 Err(TooSlow) => {
-                    let reason = "the message fell too far behind 16 KiB per second";
+                    let reason = "the message arrived slower than 16 KiB per second";
                     self.over = Some(Over::Fault(CloseCode::Policy, reason));
                 }
             }
@@ -229,7 +230,7 @@ impl Frames {
             Message::Close(_) => Some(Over::Closed),
             Message::Binary(_) => Some(Over::Fault(
                 CloseCode::Unsupported,
-                "messages are text frames",
+                "messages must be text frames",
             )),
             Message::Ping(payload) if !self.pongs.owe(payload, &self.signs) => {
                 Some(Over::Fault(CloseCode::Policy, "too many pings"))
@@ -246,23 +247,22 @@ impl Over {
             Error::Utf8(_) => Over::Fault(CloseCode::Invalid, "text is not UTF-8"),
             Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => Over::Lost,
             Error::Protocol(_) | Error::AttackAttempt => {
-                Over::Fault(CloseCode::Protocol, "not as RFC 6455 says")
+                Over::Fault(CloseCode::Protocol, "violation of RFC 6455")
             }
             _ => Over::Lost,
         }
     }
 }
 
-/// Says why it is over, or answers the client's own farewell, and lets it read
-/// that: a connection that is closed with input unread takes back what was
-/// written to it last.
+/// Sends a close frame, or the answer to the client's, and waits for the client to read it. Closing
+/// a connection with unread input would reset it and discard the last frames.
 async fn part(mut socket: Socket, farewell: Option<(CloseCode, &'static str)>) {
     let said = match farewell {
         Some((code, reason)) => {
             let reason = Utf8Bytes::from_static(reason);
             timeout(FAREWELL, socket.close(Some(CloseFrame { code, reason }))).await
         }
-        // The answer is there, it is only not written yet.
+        // The answer to the close frame is queued but not written yet.
         None => timeout(FAREWELL, socket.flush()).await,
     };
     let line = socket.get_mut();

@@ -1,5 +1,4 @@
-//! The operator's API, with a recorder in the place of who changes the
-//! configuration.
+//! Tests of the admin API, with a recorder as its `Operations`.
 
 mod access;
 mod bodies;
@@ -35,8 +34,8 @@ use crate::within;
 const CONFIGURED: &str = "nra_configured";
 const OF_THIS_RUN: &str = "nra_of_this_run";
 
-/// A gateway with an operator: the built-in server `demo`, a scripted one
-/// `remote`, `off`, which is switched off, and `gone`, which is not there.
+/// A gateway with the admin API and four servers: the built-in `demo`, the scripted `remote`, the
+/// disabled `off`, and the unreachable `gone`.
 struct Office {
     address: SocketAddr,
     gateway: Gateway,
@@ -89,7 +88,7 @@ impl Office {
         self.ask("GET", path, "").await
     }
 
-    /// Asks with the token, and with a body of JSON if there is one.
+    /// Sends a request with the token, and with a JSON body unless `body` is empty.
     async fn ask(&self, method: &str, path: &str, body: &str) -> Reply {
         self.begin(method, path, body).await.reply().await
     }
@@ -156,7 +155,7 @@ fn settings(remote: &Upstream) -> Settings {
         ],
         endpoints: vec![EndpointSettings::named("default"), lazy],
         presets: vec![Preset::new("review", Some(review), None, Some(Vec::new()))],
-        // How busy the machine is must not decide what a client sees first.
+        // Long limits, so that the result does not depend on the load of the machine.
         initialize_wait: Duration::from_secs(60),
         list_wait: Duration::from_secs(60),
         ..Settings::default()

@@ -1,4 +1,4 @@
-//! Batches, which only one revision has.
+//! Tests of batches, which only revision 2025-03-26 has.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! A client that writes and reads HTTP/1.1 byte by byte, and so can do what no
-//! library would.
+//! An HTTP/1.1 client that works byte by byte, so that tests can send requests that a library would
+//! not.
 
 use std::net::SocketAddr;
 
@@ -9,23 +9,22 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use crate::within;
 
-/// The bytes that a socket buffer holds where the size of buffers matters: by
-/// itself, one grows to many megabytes.
+/// The size of socket buffers in tests that depend on it. By default, buffers grow to many
+/// megabytes.
 pub(crate) const SMALL_BUFFER: u32 = 16 * 1024;
 
 pub(crate) const BOTH: &str = "application/json, text/event-stream";
 
-/// One MCP client. Each request has a connection of its own, unless the test
-/// holds on to one.
+/// An MCP client. Each request uses a new connection, unless the test keeps one.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) address: SocketAddr,
     pub(crate) path: String,
     pub(crate) accept: String,
     pub(crate) session: Option<String>,
-    /// What it says who it is with.
+    /// The client token, if any.
     pub(crate) token: Option<String>,
-    /// The size of the receive buffer, if it must not grow by itself.
+    /// The size of the receive buffer; `None` lets it grow automatically.
     pub(crate) receive_buffer: Option<u32>,
 }
 
@@ -41,7 +40,7 @@ impl Client {
         }
     }
 
-    /// A client whose side holds little of what it does not read.
+    /// Uses a small receive buffer, so that unread data stays in the gateway.
     pub(crate) fn with_small_buffer(mut self) -> Client {
         self.receive_buffer = Some(SMALL_BUFFER);
         self
@@ -76,24 +75,23 @@ impl Client {
         reply
     }
 
-    /// Posts a body and reads the whole answer.
+    /// Posts a body and reads the whole response.
     pub(crate) async fn post(&self, body: &str) -> Reply {
         self.begin(body).await.reply().await
     }
 
-    /// Posts a body and leaves the answer to be read.
+    /// Posts a body, without reading the response.
     pub(crate) async fn begin(&self, body: &str) -> Connection {
         self.send("POST", &[("content-type", "application/json")], body)
             .await
     }
 
-    /// Calls a tool of the upstream; the answer is left to be read.
+    /// Calls a tool of the upstream, without reading the response.
     pub(crate) async fn call(&self, id: &str, tool: &str) -> Connection {
         self.begin(&call(id, tool)).await
     }
 
-    /// Waits until the call with this id has ended, whoever reads its answer:
-    /// its id is free again then.
+    /// Waits until the call with this id has ended and the id can be used again.
     pub(crate) async fn until_over(&self, id: &str) {
         let over =
             async { while !self.call(id, "echo").await.reply().await.json()["error"].is_null() {} };
@@ -152,18 +150,18 @@ pub(crate) fn initialize(id: u64, revision: &str, capabilities: &str) -> String 
     )
 }
 
-/// A call with a progress token, which is its id.
+/// Returns a tool call whose progress token equals its id.
 pub(crate) fn call(id: &str, tool: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"up__{tool}","arguments":{{"id":{id}}},"_meta":{{"progressToken":{id}}}}}}}"#
     )
 }
 
-/// One connection with one answer on it.
+/// A connection that carries one response.
 pub(crate) struct Connection {
     socket: BufReader<TcpStream>,
     head: Option<Head>,
-    /// Decoded bytes of a chunked body that form no whole event yet.
+    /// Decoded bytes of a chunked body that do not form a whole event yet.
     pending: String,
 }
 
@@ -184,7 +182,7 @@ pub(crate) struct Reply {
 pub(crate) struct Event {
     pub(crate) kind: String,
     pub(crate) id: String,
-    /// Its lines, each without its line break, joined by line feeds.
+    /// The data lines without their line breaks, joined by line feeds.
     pub(crate) data: String,
     pub(crate) retry: Option<u64>,
     pub(crate) comment: bool,
@@ -215,7 +213,7 @@ impl Connection {
         self.socket.get_mut().write_all(bytes).await.unwrap();
     }
 
-    /// The bytes after the answer that was read last.
+    /// Returns the socket, positioned after the last response read.
     pub(crate) fn into_socket(self) -> BufReader<TcpStream> {
         self.socket
     }
@@ -227,7 +225,7 @@ impl Connection {
         self.head.clone().unwrap()
     }
 
-    /// The whole answer, of whatever form.
+    /// Reads the whole response in any format.
     pub(crate) async fn reply(&mut self) -> Reply {
         let head = self.head().await;
         let mut body = Vec::new();
@@ -249,7 +247,7 @@ impl Connection {
         }
     }
 
-    /// The next event of a stream, comments left out; `None` at its end.
+    /// Reads the next event of a stream and skips comments; `None` at its end.
     pub(crate) async fn event(&mut self) -> Option<Event> {
         let event = async {
             loop {
@@ -262,7 +260,7 @@ impl Connection {
         within("an event", event).await
     }
 
-    /// The next event of a stream, or a comment.
+    /// Reads the next event or comment of a stream.
     pub(crate) async fn any_event(&mut self) -> Option<Event> {
         let head = self.head().await;
         let kind = head.header("content-type");
@@ -278,7 +276,7 @@ impl Connection {
         }
     }
 
-    /// Like [`Connection::event`], and it must be a message.
+    /// Like [`Connection::event`], but expects a message.
     pub(crate) async fn message(&mut self) -> (String, Value) {
         let event = self.event().await.expect("a message");
         let message = serde_json::from_str(&event.data);
@@ -288,13 +286,13 @@ impl Connection {
         )
     }
 
-    /// Whether the server has closed the connection.
+    /// Returns true if the server has closed the connection.
     pub(crate) async fn closed(&mut self) -> bool {
         let mut byte = [0; 1];
         !matches!(within("the end", self.socket.read(&mut byte)).await, Ok(1))
     }
 
-    /// Passes over one short frame of a WebSocket.
+    /// Skips a short WebSocket frame.
     pub(crate) async fn skip_frame(&mut self) {
         let frame = async {
             let _kind = self.socket.read_u8().await.unwrap();
@@ -308,7 +306,7 @@ impl Connection {
         within("a frame", frame).await;
     }
 
-    /// Whether the next thing that comes over a WebSocket is its end.
+    /// Returns true if a WebSocket ends next, with or without a close frame.
     pub(crate) async fn closed_or_closing(&mut self) -> bool {
         let next = within("the end", self.socket.read_u8()).await;
         matches!(next, Ok(0x88) | Err(_))
@@ -356,7 +354,7 @@ impl Head {
 }
 
 impl Reply {
-    /// An answer of which nothing more is read.
+    /// Creates a reply from a head, for a response whose body is not read.
     pub(crate) fn of_head(head: Head) -> Reply {
         Reply {
             status: head.status,
@@ -382,7 +380,7 @@ impl Reply {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    /// Status, JSON-RPC code and id: what tells one refusal from another.
+    /// Returns status, JSON-RPC code, `data.code` and id, which together identify a refusal.
     pub(crate) fn refusal(&self) -> String {
         let json = self.json();
         let error = &json["error"];

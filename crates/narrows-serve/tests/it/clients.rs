@@ -1,4 +1,4 @@
-//! Clients with tokens, over every way in.
+//! Tests of clients with tokens, over every entrypoint.
 
 mod doors;
 mod limits;
@@ -18,12 +18,12 @@ const BOB: &str = "nrw_Bob9xT2mVq8ZkR4cY7wP1nLs6Jd3GfH5aUeB0oCiM";
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
 
-/// A way in, by how it is asked.
+/// An entrypoint, by the request that opens it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// A POST of this to this path, and what it is answered with.
+    /// A POST to this path with this body.
     Post(&'static str, Body),
-    /// A GET that opens a stream.
+    /// A GET that opens an HTTP+SSE stream.
     Stream(&'static str),
     WebSocket(&'static str),
 }
@@ -34,7 +34,7 @@ enum Body {
     Ping,
 }
 
-/// Every way in to the one server of a gate, and the right that it takes.
+/// Every entrypoint of a gateway with one server, and the permission that it requires.
 const WAYS: [(Way, &str); 10] = [
     (Way::Post("/mcp", Body::Initialize), "default"),
     (Way::Post("/mcp/default", Body::Initialize), "default"),
@@ -52,7 +52,7 @@ const WAYS: [(Way, &str); 10] = [
 ];
 
 impl Way {
-    /// Goes in with these headers, or does not.
+    /// Requests access with these headers.
     async fn go(self, gate: &Gate, headers: &[(&str, &str)]) -> Reply {
         let mut connection = self.begin(gate, headers).await;
         match connection.head().await.status {
@@ -82,7 +82,7 @@ impl Way {
         gate.stranger().at(path).send(method, &all, &body).await
     }
 
-    /// What one sees who is let in.
+    /// Returns the status of a request with access.
     fn welcome(self) -> u16 {
         match self {
             Way::WebSocket(_) => 101,
@@ -102,7 +102,8 @@ fn only(doors: impl IntoIterator<Item = DoorName>) -> Doors {
     Doors::These(doors.into_iter().collect())
 }
 
-/// A gate that only Alice and Bob, who may do everything, come in by.
+/// Starts a gateway that requires a token, with the clients Alice and Bob, who have no
+/// restrictions.
 async fn guarded() -> Gate {
     guarded_by(&[named("alice", ALICE), named("bob", BOB)]).await
 }
@@ -115,7 +116,7 @@ async fn guarded_by(clients: &[ClientSettings]) -> Gate {
 }
 
 impl Gate {
-    /// A client with a token and a session.
+    /// Creates a client with a token and a session.
     async fn client_with(&self, token: &str) -> Client {
         let mut client = self.stranger().with_token(token);
         client.initialize("2025-06-18", "{}").await;
@@ -127,7 +128,7 @@ fn bearer(token: &str) -> String {
     format!("Bearer {token}")
 }
 
-/// The error of an answer.
+/// Returns the error of a response.
 fn error(reply: &Reply) -> Value {
     reply.json()["error"].take()
 }

@@ -1,4 +1,4 @@
-//! Plain JSON-RPC to one server, over real HTTP on both sides.
+//! Tests of plain JSON-RPC to one server, over real HTTP on both sides.
 
 mod faults;
 mod links;
@@ -25,7 +25,7 @@ use tokio_util::task::AbortOnDropHandle;
 use self::server::{Does, Server, http};
 use crate::client::{Client, Reply};
 
-/// The gateway on a port of its own, and whatever servers a test gives it.
+/// A gateway on its own port, with the servers of the test.
 struct Route {
     address: SocketAddr,
     gateway: Gateway,
@@ -50,7 +50,7 @@ impl Route {
         }
     }
 
-    /// With one server, `up`, that is known to this route alone.
+    /// Starts a gateway with one server, `up`, that only this route knows.
     async fn to(server: &Server) -> Route {
         Route::start(knowing([plain("up", server.address)])).await
     }
@@ -63,7 +63,7 @@ impl Route {
         self.client(server).post(body).await
     }
 
-    /// The answer to a request that succeeds.
+    /// Sends a request that must succeed, and returns the response.
     async fn ask(&self, server: &str, method: &str, params: Value) -> Value {
         let request = json!({ "jsonrpc": "2.0", "id": "q", "method": method, "params": params });
         let reply = self.post(server, &request.to_string()).await;
@@ -98,7 +98,7 @@ fn knowing(servers: impl IntoIterator<Item = RpcServer>) -> Settings {
     Settings {
         rpc_servers: servers.into_iter().collect(),
         limits: Limits {
-            // The end of a test does not wait for anybody.
+            // Short, so that tests end quickly.
             grace: Duration::from_millis(200),
             ..Limits::default()
         },
@@ -106,7 +106,7 @@ fn knowing(servers: impl IntoIterator<Item = RpcServer>) -> Settings {
     }
 }
 
-/// An answer with this result, given as JSON text.
+/// Returns a response with this result, given as JSON text.
 fn result(result: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":7,"result":{result}}}"#)
 }
@@ -193,7 +193,7 @@ async fn notifications_are_accepted() {
         assert_eq!((reply.status, reply.text()), (202, ""));
         assert_eq!(reply.header("content-type"), None);
     }
-    // A server that answers all the same is passed on.
+    // If the server answers a notification nevertheless, its answer is passed on.
     let server = Server::saying(http(200, "", result("{}"))).await;
     let route = Route::to(&server).await;
     let reply = route.post("up", NOTICE).await;

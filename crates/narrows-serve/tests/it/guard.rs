@@ -1,4 +1,4 @@
-//! Who may call: `Host`, `Origin` and CORS, on every path.
+//! Tests of `Host`, `Origin` and CORS on every path.
 
 use narrows_gateway::settings::Limits;
 use narrows_serve::HttpSettings;
@@ -150,7 +150,7 @@ async fn an_allowed_page_gets_its_preflight_and_its_answers() {
             reply.header("access-control-expose-headers"),
             Some("mcp-session-id, retry-after, www-authenticate")
         );
-        // A page may know why it was refused, too.
+        // A page can also read the reason for a refusal.
         let reply = send(&gate, "GET /mcp", &host).await;
         assert_eq!(
             (reply.status, reply.header("access-control-allow-origin")),

@@ -1,5 +1,5 @@
-//! The real gateway on loopback, between raw client bytes and a scripted
-//! upstream that does what the test says, when the test says it.
+//! Tests of the real gateway on loopback, between raw clients and a scripted upstream that the test
+//! controls step by step.
 
 mod admin;
 mod batch;
@@ -35,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 use crate::client::{Client, SMALL_BUFFER};
 use crate::upstream::Upstream;
 
-/// A gateway with one scripted upstream, `up`, served on a port of its own.
+/// A gateway with one scripted upstream, `up`, served on its own port.
 struct Gate {
     address: SocketAddr,
     upstream: Upstream,
@@ -54,7 +54,8 @@ impl Gate {
         Gate::at(listener, http, limits).await
     }
 
-    /// A gateway whose sockets hold little of what its clients do not read.
+    /// Starts a gateway whose sockets have small send buffers, so that unread data stays in the
+    /// gateway.
     async fn with_small_buffers(http: HttpSettings, limits: Limits) -> Gate {
         Gate::at(listener_with_small_buffers(), http, limits).await
     }
@@ -75,12 +76,12 @@ impl Gate {
         }
     }
 
-    /// A client that has said nothing yet.
+    /// Creates a client without a session.
     fn stranger(&self) -> Client {
         Client::new(self.address)
     }
 
-    /// A client with a session, which can be asked nothing.
+    /// Creates a client with a session and without capabilities.
     async fn client(&self) -> Client {
         self.client_of("2025-06-18").await
     }
@@ -92,10 +93,10 @@ impl Gate {
     }
 }
 
-/// A listener whose connections have a send buffer that does not grow.
+/// Creates a listener whose connections have a fixed, small send buffer.
 fn listener_with_small_buffers() -> TcpListener {
     let socket = TcpSocket::new_v4().unwrap();
-    // Connections inherit it.
+    // Accepted connections inherit the size.
     socket.set_send_buffer_size(SMALL_BUFFER).unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     socket.listen(1024).unwrap()
@@ -115,10 +116,10 @@ fn gateway_to(upstream: SocketAddr, limits: Limits) -> Gateway {
     Gateway::start(Settings {
         upstreams: vec![ServerSettings::new("up", kind)],
         limits,
-        // How busy the machine is must not decide what a client sees first.
+        // Long limits, so that the result does not depend on the load of the machine.
         initialize_wait: Duration::from_secs(60),
         list_wait: Duration::from_secs(60),
-        // What an edge carries is as long as it is.
+        // Shaping is off, so that results keep their length.
         shape: ShapeChoice {
             on: Some(false),
             ..ShapeChoice::default()
@@ -127,7 +128,8 @@ fn gateway_to(upstream: SocketAddr, limits: Limits) -> Gateway {
     })
 }
 
-/// Far beyond what anything here takes, so that a busy machine fails no test.
+/// Waits for `future`, with a time limit far above any normal duration, so that tests do not fail
+/// on a busy machine.
 async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
     match tokio::time::timeout(Duration::from_secs(20), future).await {
         Ok(value) => value,

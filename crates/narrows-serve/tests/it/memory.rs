@@ -1,5 +1,4 @@
-//! What is held for clients, of their requests and of the answers that they
-//! do not read.
+//! Tests of the memory held for request bodies and unread responses.
 
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ use crate::{Gate, listener_with_small_buffers, within};
 
 const TOKEN: &str = "nrw_Carol7f3kQz0pLm2Wc9VbT4sXa8RyE1uJ6nHd5GoK";
 
-/// Four bodies of [`BODY`] fill it, each from a client of its own.
+/// Filled by four bodies of [`BODY`], each from a different client.
 const BUDGET: usize = 400_000;
 const BODY: usize = 90_000;
 
@@ -46,7 +45,7 @@ fn held(gateway: &Gateway, of: &str) -> usize {
     metric(gateway, "narrows_held_bytes", of) as usize
 }
 
-/// A ping that is as long as it is asked for.
+/// Returns a ping padded to this length.
 fn long_ping(length: usize) -> String {
     let ping = r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":""}}"#;
     ping.replace(
@@ -55,7 +54,7 @@ fn long_ping(length: usize) -> String {
     )
 }
 
-/// Begins a POST of which the last byte is missing.
+/// Sends a POST without its last byte.
 async fn begin(client: &Client, path: &str, body: &str) -> Connection {
     let mut connection = Connection::open(client.address).await;
     let session = client
@@ -88,7 +87,7 @@ async fn bodies_beyond_the_budget_are_refused_before_they_are_read() {
     })
     .await;
     for path in ["/mcp", "/rpc", "/api/mcp-gateway/up/rpc"] {
-        // Without a session its connection is counted.
+        // Without a session, the memory is charged to the connection.
         let mut refused = Connection::open(gate.address).await;
         let head = format!(
             "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: {BOTH}\r\ncontent-length: {BODY}\r\n\r\n"
@@ -103,7 +102,7 @@ async fn bodies_beyond_the_budget_are_refused_before_they_are_read() {
         assert_eq!(reply.header("retry-after"), Some("5"), "{path}");
         assert!(refused.closed().await, "{path}");
     }
-    // Small ones pass, and so does what was begun.
+    // Small requests pass, and so do the bodies already begun.
     assert_eq!(
         gate.client()
             .await
@@ -222,7 +221,7 @@ async fn a_body_that_drips_after_a_fast_start_is_refused() {
 async fn a_client_that_sends_on_reads_its_refusal() {
     let gate = Gate::with(HttpSettings::default(), narrow()).await;
     let client = gate.client().await;
-    // More than the sockets on the way hold: it is refused while it is sent.
+    // More than the socket buffers hold, so the request is refused while it is being sent.
     let body = long_ping(12_000_000);
     let reply = client.post(&body).await;
     assert_eq!(reply.refusal(), r#"503 -32603 "request_memory_full" null"#);
@@ -243,7 +242,7 @@ async fn the_limits_of_a_client_apply_before_its_body_is_read() {
     let mut carol = gate.stranger().with_token(TOKEN);
     carol.initialize("2025-06-18", "{}").await;
     let body = long_ping(BODY);
-    // It takes its turn before it is read, and only once.
+    // The permit is acquired before the body is read, and only once.
     let mut first = begin(&carol, "/mcp", &body).await;
     until("the body to be held", || {
         held(&gate.gateway, "requests") >= BODY - 1
@@ -266,9 +265,9 @@ async fn the_limits_of_a_client_apply_before_its_body_is_read() {
     assert_eq!(reply.refusal(), r#"429 -32603 "rate_limited" null"#);
 }
 
-/// More than the buffers on the way hold, where sockets have small ones.
+/// More than the buffers on the path hold when sockets have small ones.
 const ANSWER: usize = 1024 * 1024;
-/// Four answers fit.
+/// Enough memory for four answers.
 const ANSWERS: usize = 4 * ANSWER + ANSWER / 2;
 
 fn few_answers() -> Limits {
@@ -281,10 +280,9 @@ fn few_answers() -> Limits {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_that_nobody_reads_are_not_read_from_the_server_either() {
     let http = HttpSettings {
-        // Nobody is closed for being slow.
+        // No client is disconnected for reading slowly.
         write_timeout: Duration::from_secs(600),
-        // A response that comes later is a stream, whose last message is kept
-        // for clients that resume it.
+        // A later response would be a stream, which keeps its last message for resumption.
         keep_alive: Duration::from_secs(600),
         ..HttpSettings::default()
     };
@@ -306,7 +304,7 @@ async fn answers_that_nobody_reads_are_not_read_from_the_server_either() {
         "{}",
         memory.used()
     );
-    // Other clients' small answers do not wait, and nothing is lost.
+    // Small answers for other clients do not wait, and no answer is lost.
     assert_eq!(
         gate.client()
             .await
@@ -365,7 +363,7 @@ async fn on_a_shared_link_the_slowest_reader_is_closed() {
     until("a reader to be closed", closed).await;
     let memory = gateway.response_memory().clone();
     until("what is held to fit", || memory.used() <= ANSWERS).await;
-    // Who reads is served, whatever others do.
+    // A client that reads gets its response, whatever the others do.
     let mut reader = Client::new(address);
     reader.initialize("2025-06-18", "{}").await;
     let reply = reader.post(log).await;

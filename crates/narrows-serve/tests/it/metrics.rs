@@ -1,4 +1,4 @@
-//! What a gateway tells of itself to who watches it.
+//! Tests of metrics and gateway events.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,11 +14,11 @@ use crate::{Gate, gateway, within};
 const DASHBOARD: &str = include_str!("../../../../deploy/grafana/narrows.json");
 const README: &str = include_str!("../../../../deploy/README.md");
 
-/// Families that the dashboard has no panel for.
+/// Metric families without a panel on the dashboard.
 const NOT_SHOWN: [&str; 1] = ["process_virtual_memory_bytes"];
 
-/// A scrape: the types of families, and the value of every series by its name
-/// and labels as they are written.
+/// A parsed scrape: the type of each family, and the value of each series by its name and labels as
+/// written.
 struct Scrape {
     types: BTreeMap<String, String>,
     series: BTreeMap<String, f64>,
@@ -73,7 +73,7 @@ async fn a_call_is_counted_for_its_endpoint_and_its_server() {
     within("the upstream", gate.gateway.settled()).await;
     let client = gate.client().await;
     assert!(called(&client, "up__echo").await["result"].is_object());
-    assert!(called(&client, "nobody's").await["error"].is_object());
+    assert!(called(&client, "missing").await["error"].is_object());
     client
         .post(r#"{"jsonrpc":"2.0","id":9,"method":"tools/list"}"#)
         .await;
@@ -114,7 +114,7 @@ async fn plain_json_rpc_is_counted_and_remembered() {
     within("the upstream", gate.gateway.settled()).await;
     let body =
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{}}}"#;
-    for server in ["up", "nobody"] {
+    for server in ["up", "missing"] {
         let path = format!("/api/mcp-gateway/{server}/rpc");
         gate.stranger().at(&path).post(body).await;
     }
@@ -187,7 +187,7 @@ async fn calls_are_remembered_with_what_came_of_them() {
 async fn changes_of_servers_and_lists_are_told() {
     let upstream = Upstream::start().await;
     let gateway = gateway(&upstream, Limits::default());
-    // Nothing else has run since the gateway began.
+    // No other task has run since the gateway started.
     let mut heard = gateway.listen();
     within("the upstream", gateway.settled()).await;
     let mut events = Vec::new();
@@ -309,7 +309,7 @@ async fn the_dashboard_and_the_table_know_every_family() {
     };
     let used: BTreeSet<&str> = metric_names(DASHBOARD).map(family).collect();
     let unknown: Vec<_> = used.difference(&exposed).collect();
-    assert!(unknown.is_empty(), "nobody exposes {unknown:?}");
+    assert!(unknown.is_empty(), "not exposed: {unknown:?}");
     let mut hidden: Vec<_> = exposed.difference(&used).copied().collect();
     hidden.retain(|name| !NOT_SHOWN.contains(name));
     assert!(hidden.is_empty(), "no panel shows {hidden:?}");
@@ -329,7 +329,7 @@ async fn the_dashboard_and_the_table_know_every_family() {
     assert_eq!(ids.len(), panels.len());
 }
 
-/// Everything in a text that looks like a metric of ours.
+/// Returns all words in a text that look like metrics of Narrows.
 fn metric_names(text: &'static str) -> impl Iterator<Item = &'static str> {
     let words = text.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_'));
     words.filter(|word| {

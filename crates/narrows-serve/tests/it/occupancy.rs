@@ -1,4 +1,4 @@
-//! More connections than there is room for.
+//! Tests of the connection limits.
 
 use narrows_gateway::settings::Limits;
 use narrows_serve::HttpSettings;
@@ -15,7 +15,7 @@ async fn gate(max_connections: usize) -> Gate {
     Gate::with(http, Limits::default()).await
 }
 
-/// Waits until the other side has closed a connection, and returns what it said.
+/// Waits until the peer has closed a connection, and returns all bytes received.
 async fn closed(mut socket: TcpStream) -> String {
     let mut said = Vec::new();
     let read = within("the end", socket.read_to_end(&mut said)).await;
@@ -35,7 +35,7 @@ async fn silent_connections_keep_nobody_out() {
         let mut request = client.send("GET", &[], "").await;
         assert_eq!(request.reply().await.status, 200);
     }
-    // The oldest went first, without a word.
+    // The oldest connections were closed first, without a response.
     for socket in silent.drain(..15) {
         assert_eq!(closed(socket).await, "");
     }
@@ -52,7 +52,7 @@ async fn an_idle_connection_gives_way_to_a_new_one() {
     let client = gate.stranger().at("/health");
     let mut first = client.send("GET", &[], "").await;
     assert_eq!(first.reply().await.status, 200);
-    // The first connection is kept alive, and nothing goes on there.
+    // The first connection is kept alive and idle.
     let mut second = client.send("GET", &[], "").await;
     assert_eq!(second.reply().await.status, 200);
     assert!(first.closed().await);

@@ -1,4 +1,4 @@
-//! What is not MCP.
+//! Tests of the pages outside MCP.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ async fn health_counts_the_upstreams() {
 
 #[tokio::test]
 async fn ready_says_when_the_upstreams_have_settled() {
-    // An upstream that accepts connections and never answers.
+    // An upstream that accepts connections but never answers.
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", silent.local_addr().unwrap())
         .parse()

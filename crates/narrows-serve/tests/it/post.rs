@@ -1,4 +1,4 @@
-//! One message by POST: what is let in, and in which form it is answered.
+//! Tests of POST with one message: admission, and the format of the response.
 
 use std::time::Duration;
 
@@ -116,7 +116,7 @@ async fn a_long_silence_becomes_a_stream_with_signs_of_life() {
 #[tokio::test]
 async fn a_large_result_arrives_whole() {
     let http = HttpSettings {
-        // A response that comes later is a stream.
+        // A later response would be a stream.
         keep_alive: Duration::from_secs(600),
         ..HttpSettings::default()
     };
@@ -238,7 +238,7 @@ async fn a_body_may_not_be_too_large() {
     let refusal = r#"413 -32600 "request_too_large" null"#;
     assert_eq!(client.post(&exact(1001)).await.refusal(), refusal);
 
-    // The same without a length that tells it beforehand.
+    // The same limit applies without an announced length.
     let mut connection = Connection::open(gate.address).await;
     let head = raw_head(&client, "transfer-encoding: chunked");
     connection.write(head.as_bytes()).await;
@@ -342,7 +342,7 @@ async fn one_connection_carries_many_requests() {
         connection.write(request(id).as_bytes()).await;
         assert_eq!(connection.reply().await.json()["id"], id);
     }
-    // All at once, without waiting for answers.
+    // Sent together, without waiting for responses.
     let together: String = (5..10).map(request).collect();
     connection.write(together.as_bytes()).await;
     for id in 5..10 {
@@ -433,7 +433,7 @@ async fn the_id_comes_back_as_it_was_written() {
     assert_eq!(client.post(LIST).await.json()["id"], json!(5));
 }
 
-/// The head of a POST of this client, with one more header line.
+/// Returns the head of a POST by this client, with one more header line.
 fn raw_head(client: &Client, line: &str) -> String {
     let session = client.session.as_deref().unwrap();
     format!(

@@ -1,4 +1,4 @@
-//! The pruner over plain JSON-RPC.
+//! Tests of the pruner over plain JSON-RPC.
 
 use narrows_gateway::settings::Limits;
 use narrows_serve::{Front, HttpSettings};
@@ -16,7 +16,7 @@ async fn post(gate: &Gate, body: &Value) -> Value {
     send(gate, "POST", &body.to_string()).await.json()
 }
 
-/// The result or the error of a method.
+/// Returns the result or the error of a method.
 async fn ask(gate: &Gate, method: &str, params: Value) -> Value {
     let request = json!({ "jsonrpc": "2.0", "id": "x", "method": method, "params": params });
     let mut answer = post(gate, &request).await;

@@ -1,4 +1,4 @@
-//! Sessions: who needs one, which one counts, and how they end.
+//! Tests of sessions: when they are required, how they are found, and how they end.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ async fn without_a_session_nothing_but_initialize_is_let_in() {
 async fn an_unknown_session_is_not_found() {
     let gate = Gate::start().await;
     let client = gate.client().await;
-    for name in ["nobody", "", "ä", &"x".repeat(5000)] {
+    for name in ["missing", "", "ä", &"x".repeat(5000)] {
         let client = named(&client, name);
         assert_eq!(
             client.post(LIST).await.refusal(),
@@ -75,14 +75,14 @@ async fn a_session_belongs_to_the_door_it_was_opened_at() {
         all.clone().at("/servers/up/mcp").post(LIST).await.status,
         404
     );
-    // The same door by another path is the same door.
+    // The same endpoint at another path accepts the session.
     assert_eq!(all.clone().at("/mcp/default").post(LIST).await.status, 200);
 }
 
 #[tokio::test]
 async fn a_door_that_is_not_there_is_not_found() {
     let gate = Gate::start().await;
-    for path in ["/mcp/nowhere", "/servers/nobody/mcp"] {
+    for path in ["/mcp/nowhere", "/servers/missing/mcp"] {
         let client = gate.stranger().at(path);
         let reply = client.post(&initialize(3, "2025-06-18", "{}")).await;
         assert_eq!(reply.refusal(), r#"404 -32600 "unknown_endpoint" 3"#);
@@ -147,7 +147,7 @@ async fn an_idle_session_disappears_but_not_while_somebody_listens() {
     let listening = gate.client().await;
     let mut general = listening.get(None).await;
     general.head().await;
-    // A batch is refused before it can count as a sign of life.
+    // A batch is refused before it counts as activity.
     let gone = async { while idle.post(&format!("[{LIST}]")).await.status != 404 {} };
     within("the idle session to end", gone).await;
     assert_eq!(listening.post(LIST).await.status, 200);
@@ -189,7 +189,7 @@ async fn equal_ids_in_fifty_sessions_do_not_mix() {
     for _ in 0..50 {
         held.push(gate.upstream.held().await);
     }
-    // Answered in another order than they were asked.
+    // Answered in a different order from the requests.
     held.sort_by_key(|held| std::cmp::Reverse(held.arguments["from"].as_u64()));
     for mut held in held {
         let from = held.arguments["from"].as_u64().unwrap();

@@ -1,4 +1,4 @@
-//! HTTP+SSE: a stream that is listened to, and a place to post to.
+//! Tests of HTTP+SSE.
 
 mod doors;
 mod ends;
@@ -13,14 +13,14 @@ use crate::client::{Client, Connection, Reply, initialize};
 const PING: &str = r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#;
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
-/// One client: its stream, and where it posts.
+/// A client: its stream and the URL to which it posts.
 struct Listener {
     stream: Connection,
     place: Client,
 }
 
 impl Listener {
-    /// A client that has said nothing yet.
+    /// Connects a client without a session.
     async fn connect(gate: &Gate) -> Listener {
         Listener::connect_at(gate, "/sse").await
     }
@@ -40,7 +40,7 @@ impl Listener {
         }
     }
 
-    /// A client with a session.
+    /// Connects a client with a session.
     async fn open(gate: &Gate) -> Listener {
         Listener::open_with(gate, "2025-06-18", "{}").await
     }
@@ -50,7 +50,8 @@ impl Listener {
         listener.initialize(revision, capabilities).await
     }
 
-    /// A client with a session whose side holds little of what it does not read.
+    /// Connects a client with a session and a small receive buffer, so that unread data stays in
+    /// the gateway.
     async fn open_with_small_buffer(gate: &Gate) -> Listener {
         let client = gate.stranger().at("/sse").with_small_buffer();
         let listener = Listener::connect_as(gate, client).await;
@@ -69,7 +70,7 @@ impl Listener {
         self.place.post(message).await
     }
 
-    /// Posts a message, which must be taken.
+    /// Posts a message that must be accepted.
     async fn say(&self, message: &str) {
         let reply = self.post(message).await;
         assert_eq!((reply.status, reply.text()), (202, ""), "{message}");
@@ -81,8 +82,7 @@ impl Listener {
         serde_json::from_str(&event.data).unwrap()
     }
 
-    /// Whether the stream has ended, as a stream should, and nobody listens to
-    /// what is posted any more.
+    /// Returns true if the stream has ended cleanly and further posts are refused.
     async fn ended(&mut self) -> bool {
         self.stream.event().await.is_none()
             && self.post(PING).await.refusal() == r#"404 -32600 "unknown_session" null"#

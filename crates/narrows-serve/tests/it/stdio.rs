@@ -1,4 +1,4 @@
-//! The stdio edge, over an in-memory pair of byte streams.
+//! Tests of the stdio edge, over an in-memory pair of byte streams.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::{gateway, within};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#;
 
-/// A client on stdio, framing by newline unless it writes otherwise.
+/// A stdio client that uses newline framing by default.
 struct Pipe {
     upstream: Upstream,
     input: Option<DuplexStream>,
@@ -89,7 +89,7 @@ impl Pipe {
         serde_json::from_slice(&body).unwrap()
     }
 
-    /// Ends the input and waits for the edge to end.
+    /// Closes the input and waits for the edge to end.
     async fn end(mut self) -> Upstream {
         self.input.take().unwrap().shutdown().await.unwrap();
         within("the edge to end", self.served)
@@ -311,7 +311,7 @@ async fn shutdown_is_answered_and_ends_the_connection() {
         pipe.hear().await,
         json!({ "jsonrpc": "2.0", "id": 9, "result": {} })
     );
-    // Nobody is left waiting for an answer.
+    // The pending call gets an answer.
     assert_eq!(refusal(&pipe.hear().await), r#"-32603 "session_closed" 2"#);
     within("the edge to end", pipe.served)
         .await
@@ -340,8 +340,8 @@ async fn a_client_that_takes_no_output_has_left() {
     assert_eq!(notice["params"]["requestId"], held.id);
 }
 
-/// A client with small bounds whose output is stuck: a large answer is on its
-/// way, more than the pipe holds, and behind it wait twenty small ones.
+/// Starts a client with small limits whose output is stuck: a large answer that exceeds the pipe is
+/// being written, and twenty small ones wait behind it.
 async fn stuck() -> Pipe {
     let settings = StdioSettings {
         max_calls: 4,

@@ -1,4 +1,4 @@
-//! How the edge ends.
+//! Tests of stopping the edge.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ async fn an_answer_that_does_not_come_is_not_waited_for_long() {
     gate.stop.cancel();
     within("the edge to end", gate.served).await.unwrap();
     assert!(plain.closed().await);
-    // Its session is gone, and with it the call.
+    // The session has ended, and its call is cancelled.
     let notice = gate
         .upstream
         .heard("method", &serde_json::json!("notifications/cancelled"))

@@ -1,4 +1,4 @@
-//! SSE streams: ids, resumption, and who reads them.
+//! Tests of SSE streams: event ids, resumption and readers.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ async fn streams_are_primed_for_clients_that_know_it() {
             assert_eq!(answer.message().await.1["method"], "notifications/progress");
             let mut general = client.get(None).await;
             assert!(is_priming(&general.event().await.unwrap()));
-            // The id of the empty event stands before everything on its stream.
+            // The id of the empty event precedes all messages of its stream.
             let mut resumed = client.get(Some(&first.id)).await;
             assert_eq!(
                 resumed.message().await.1["method"],
@@ -88,7 +88,7 @@ async fn a_stream_goes_on_where_it_broke_off() {
     );
     assert_eq!(again.event().await, None);
 
-    // It has ended, and can still be read, from any of its places.
+    // The stream has ended, and can still be read from any position.
     let mut replayed = client.get(Some(&last)).await;
     assert_eq!(replayed.message().await.1["params"]["progress"], 2);
     assert_eq!(replayed.message().await.1["params"]["progress"], 3);
@@ -124,14 +124,14 @@ async fn resuming_takes_over_from_a_connection_that_is_still_there() {
 async fn a_disconnect_is_no_cancellation() {
     let mut gate = Gate::start().await;
     let client = gate.client().await;
-    // Before anything was answered.
+    // Disconnects before the call is answered.
     let answer = client.call("7", "hold").await;
     let held = gate.upstream.held().await;
     drop(answer);
-    // The id is in use as long as the call runs.
+    // The id stays in use while the call runs.
     let duplicate = client.call("7", "echo").await.reply().await;
     assert_eq!(duplicate.refusal(), r#"200 -32600 "duplicate_id" 7"#);
-    held.answer("for nobody").await;
+    held.answer("unread").await;
     client.until_over("7").await;
     let heard = gate.upstream.heard_so_far();
     assert!(
@@ -183,7 +183,7 @@ async fn a_question_comes_on_the_stream_of_its_call() {
     let id = question["id"].as_str().unwrap();
     assert!(id.starts_with("up:"), "{id}");
 
-    // A client that lost it reads it again and answers then.
+    // After a reconnect, the client receives the request again and then answers it.
     drop(answer);
     let (stream, _) = last.split_once('-').unwrap();
     let mut resumed = client.get(Some(&format!("{stream}-0"))).await;
@@ -203,13 +203,13 @@ async fn what_belongs_to_no_call_comes_on_the_general_stream() {
     let mut answer = client.call("7", "hold").await;
     let mut held = gate.upstream.held().await;
 
-    // Nobody listens yet; the notice waits.
+    // No client reads the general stream yet, so the notification waits.
     gate.upstream.add_tool(&mut held).await;
     let mut general = client.get(None).await;
     let (first, notice) = general.message().await;
     assert_eq!(notice["method"], "notifications/tools/list_changed");
 
-    // The second listener takes over, from what has not been sent yet.
+    // The second reader takes over, starting with the next unsent message.
     let mut second = client.get(None).await;
     second.head().await;
     assert_eq!(general.event().await, None);
@@ -219,7 +219,7 @@ async fn what_belongs_to_no_call_comes_on_the_general_stream() {
     assert_ne!(first, last);
     drop(second);
 
-    // And one that comes back goes on after what it has seen.
+    // A client that reconnects continues after its last message.
     let mut resumed = client.get(Some(&first)).await;
     assert_eq!(resumed.event().await.unwrap().id, last);
     held.answer("done").await;
@@ -296,7 +296,7 @@ async fn only_the_newest_messages_wait_for_a_client_that_comes_back() {
     while let Some(event) = resumed.event().await {
         seen.push(event.id);
     }
-    // The first is a notice that says how many are missing.
+    // The first event is a notice that states the number of missing messages.
     assert_eq!(seen, ["1-7", "1-8", "1-9", "1-10"]);
 }
 
@@ -309,12 +309,12 @@ async fn a_client_that_does_not_read_holds_up_nobody() {
     let mut held = gate.upstream.held().await;
     held.progress(0).await;
     stuck.head().await;
-    // Far more than any buffer on the way holds.
+    // Far more than the buffers on the path hold.
     held.progress_at_length(1..5_000).await;
     assert_eq!(other.call("7", "echo").await.reply().await.json()["id"], 7);
     assert_eq!(lazy.call("8", "echo").await.reply().await.json()["id"], 8);
     held.answer("done").await;
-    // What it reads in the end is in order, and ends with the answer.
+    // The messages that the client reads are in order, and end with the answer.
     let mut last = 0;
     let result = loop {
         let (_, message) = stuck.message().await;
@@ -323,7 +323,7 @@ async fn a_client_that_does_not_read_holds_up_nobody() {
                 assert!(progress >= last);
                 last = progress;
             }
-            // A notice counts what was dropped.
+            // A notice that counts dropped messages.
             None if message["method"] == "notifications/message" => {}
             None => break message,
         }
@@ -334,7 +334,7 @@ async fn a_client_that_does_not_read_holds_up_nobody() {
 
 #[tokio::test]
 async fn a_client_that_never_reads_loses_its_connection_but_not_its_stream() {
-    // One connection at a time: the next is served when this one is given up.
+    // Only one connection is allowed, so the next one is served when this one is closed.
     let http = HttpSettings {
         write_timeout: Duration::from_millis(50),
         max_connections: 1,

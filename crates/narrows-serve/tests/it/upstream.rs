@@ -1,7 +1,7 @@
-//! An MCP server over Streamable HTTP that does what the test says.
+//! A scripted MCP server over Streamable HTTP.
 //!
-//! `echo` answers at once. A call of `hold` is handed to the test, which sends
-//! what it likes on the call's stream, when it likes.
+//! `echo` answers at once. A call of `hold` is handed to the test, which controls all messages on
+//! the call's stream.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use crate::within;
 pub(crate) struct Upstream {
     pub(crate) address: SocketAddr,
     held: mpsc::UnboundedReceiver<Held>,
-    /// Notifications and answers that came in.
+    /// Received notifications and responses.
     heard: mpsc::UnboundedReceiver<Value>,
-    /// How many more tools it offers than it did at first.
+    /// The number of tools added since the start.
     more_tools: Arc<AtomicUsize>,
     _tasks: JoinSet<()>,
 }
 
-/// A call that waits for what the test does with it.
+/// A pending call, controlled by the test.
 pub(crate) struct Held {
     pub(crate) id: Value,
     pub(crate) arguments: Value,
@@ -57,7 +57,7 @@ impl Upstream {
         }
     }
 
-    /// Offers one tool more from now on, and says so on the stream of `held`.
+    /// Adds a tool, and sends a list change notification on the stream of `held`.
     pub(crate) async fn add_tool(&self, held: &mut Held) {
         self.more_tools.fetch_add(1, Ordering::Relaxed);
         let method = "notifications/tools/list_changed";
@@ -65,12 +65,12 @@ impl Upstream {
             .await;
     }
 
-    /// The next call of `hold`.
+    /// Returns the next call of `hold`.
     pub(crate) async fn held(&mut self) -> Held {
         within("a call upstream", self.held.recv()).await.unwrap()
     }
 
-    /// The next notification or answer with this member at this value.
+    /// Waits for the next notification or response whose `member` equals `value`.
     pub(crate) async fn heard(&mut self, member: &str, value: &Value) -> Value {
         loop {
             let heard = within("a message upstream", self.heard.recv())
@@ -82,14 +82,14 @@ impl Upstream {
         }
     }
 
-    /// What has been heard so far and not been asked for.
+    /// Returns all notifications and responses received but not yet consumed.
     pub(crate) fn heard_so_far(&mut self) -> Vec<Value> {
         std::iter::from_fn(|| self.heard.try_recv().ok()).collect()
     }
 }
 
 impl Held {
-    /// Sends a progress notice for this call.
+    /// Sends a progress notification for this call.
     pub(crate) async fn progress(&mut self, progress: u64) {
         let params = json!({ "progressToken": self.token, "progress": progress });
         let method = "notifications/progress";
@@ -97,7 +97,7 @@ impl Held {
             .await;
     }
 
-    /// Progress with a few kilobytes to read each time.
+    /// Sends progress notifications of a few kilobytes each.
     pub(crate) async fn progress_at_length(&mut self, range: std::ops::Range<u64>) {
         let message = "x".repeat(5_000);
         for progress in range {
@@ -109,7 +109,7 @@ impl Held {
         }
     }
 
-    /// Asks the client something on this call's stream.
+    /// Sends a request to the client on this call's stream.
     pub(crate) async fn ask(&mut self, id: &str) {
         let params = json!({ "message": "well?", "requestedSchema": { "type": "object" } });
         let method = "elicitation/create";
@@ -123,7 +123,7 @@ impl Held {
             .await;
     }
 
-    /// Answers with a result that is written over several lines.
+    /// Answers with a result that spans several lines.
     pub(crate) async fn answer_in_lines(mut self, result: &str) {
         let id = &self.id;
         let message = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);

@@ -1,5 +1,4 @@
-//! WebSocket, spoken byte by byte, so that a client can say what no library
-//! would.
+//! Tests of WebSocket, byte by byte, so that a client can send frames that a library would not.
 
 mod ends;
 mod faults;
@@ -25,7 +24,7 @@ const CLOSE: u8 = 0x8;
 const PING: u8 = 0x9;
 const PONG: u8 = 0xA;
 
-/// The example of RFC 6455, 1.3.
+/// The key from the example in RFC 6455, 1.3.
 const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
 const ACCEPT: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
 
@@ -33,21 +32,21 @@ const MASK: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
 
 const PING_REQUEST: &str = r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#;
 
-/// One client on a WebSocket. Answers no ping by itself.
+/// A WebSocket client. Pings are not answered automatically.
 struct Peer {
     socket: BufReader<TcpStream>,
 }
 
-/// A frame of the gateway.
+/// A frame sent by the gateway.
 #[derive(Debug, PartialEq)]
 struct Frame {
-    /// `FIN` and the kind.
+    /// `FIN` and the opcode.
     head: u8,
     payload: Vec<u8>,
 }
 
 impl Peer {
-    /// A client that has said nothing yet.
+    /// Connects a client without a session.
     async fn connect(gate: &Gate) -> Peer {
         Peer::connect_at(gate.address, "/ws").await
     }
@@ -61,7 +60,7 @@ impl Peer {
         }
     }
 
-    /// A client with a session.
+    /// Connects a client with a session.
     async fn open(gate: &Gate) -> Peer {
         Peer::open_with(gate, "2025-06-18", "{}").await
     }
@@ -82,7 +81,7 @@ impl Peer {
         within("the gateway to read", written).await.unwrap();
     }
 
-    /// The next message; pings are passed over.
+    /// Returns the next message and skips pings.
     async fn hear(&mut self) -> Value {
         let message = async {
             loop {
@@ -97,8 +96,8 @@ impl Peer {
         serde_json::from_slice(&frame.payload).unwrap()
     }
 
-    /// The code with which the gateway closes, whatever comes before; `None`
-    /// if the connection ends without a word.
+    /// Skips frames until the gateway closes the connection, and returns the close code; `None` if
+    /// there is no close frame.
     async fn farewell(&mut self) -> Option<u16> {
         let farewell = async {
             loop {
@@ -111,19 +110,19 @@ impl Peer {
         within("a farewell", farewell).await
     }
 
-    /// Whether the gateway has closed the connection, and said nothing more.
+    /// Returns true if the gateway has closed the connection without further frames.
     async fn ended(&mut self) -> bool {
         self.frame().await.is_none()
     }
 
-    /// The next frame of any kind; `None` at the end of the connection.
+    /// Reads the next frame of any kind; `None` at the end of the connection.
     async fn frame(&mut self) -> Option<Frame> {
         within("a frame", self.read_frame()).await
     }
 
     async fn read_frame(&mut self) -> Option<Frame> {
         let head = self.socket.read_u8().await.ok()?;
-        // Whatever the gateway writes is not masked, so this is all length.
+        // Frames from the gateway are not masked, so this byte is only the length.
         let length = match self.socket.read_u8().await.ok()? {
             126 => u64::from(self.socket.read_u16().await.ok()?),
             127 => self.socket.read_u64().await.ok()?,
@@ -135,7 +134,7 @@ impl Peer {
     }
 }
 
-/// The request that opens a WebSocket, with further header lines.
+/// Returns an upgrade request with further header lines.
 fn upgrade(path: &str, more: &str) -> String {
     format!(
         "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\
@@ -143,7 +142,7 @@ fn upgrade(path: &str, more: &str) -> String {
     )
 }
 
-/// A frame as a client must write it: masked.
+/// Returns a masked frame, as clients must send it.
 fn frame(head: u8, payload: &[u8]) -> Vec<u8> {
     let mut frame = frame_head(head, payload.len() as u64);
     let masked = payload.iter().zip(MASK.iter().cycle());
@@ -151,7 +150,7 @@ fn frame(head: u8, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// What comes before a payload of this length.
+/// Returns the header of a frame whose payload has this length.
 fn frame_head(head: u8, length: u64) -> Vec<u8> {
     let mut bytes = vec![head];
     match length {
@@ -169,7 +168,7 @@ fn frame_head(head: u8, length: u64) -> Vec<u8> {
     bytes
 }
 
-/// The payload of a close frame.
+/// Returns the payload of a close frame.
 fn closing(code: u16, reason: &str) -> Vec<u8> {
     [&code.to_be_bytes(), reason.as_bytes()].concat()
 }

@@ -1,15 +1,18 @@
-//! How often the digest of a long text holds the one thing that matters:
-//! `cargo run --release -p narrows-shape --example digest_eval [FIRST [COUNT]]`.
+//! Measures how often the digest of a long text includes the one thing that matters.
 //!
-//! Makes COUNT (500) texts of each kind from the seeds FIRST (0) on. In each, one
-//! thing is planted among 200 others that are as rare. The digest holds it if its
-//! characters stand in the digest outside of markers. The digest points to it if
-//! an entry of an index inside of a marker, or a marker for a cut, includes it and
-//! covers at most 20 lines or rows and at most 1 % of the text.
+//! ```sh
+//! cargo run --release -p narrows-shape --example digest_eval [FIRST [COUNT]]
+//! ```
 //!
-//! `MISSES=1` lists the texts whose digest does neither; `SHOW=Line` (or another
-//! kind) prints the digest of the text of seed FIRST, `FILE=path` that of a file,
-//! with `GOAL=words` for a goal. `BUDGET=16000` leaves out other budgets.
+//! Generates COUNT (500) texts of each kind from the seeds FIRST (0) onwards. Each text contains
+//! one planted item among 200 others that are equally rare. The digest holds the item if its
+//! characters occur in the digest outside markers. The digest points to the item if an index entry
+//! inside a marker, or a marker for a cut, includes the item and covers at most 20 lines or rows
+//! and at most 1 % of the text.
+//!
+//! `MISSES=1` lists the texts whose digest does neither. `SHOW=Line` (or another kind) prints the
+//! digest of the text of seed FIRST, and `FILE=path` that of a file, with `GOAL=words` for a goal.
+//! `BUDGET=16000` restricts the run to that budget.
 
 mod texts;
 
@@ -85,7 +88,7 @@ fn main() {
     }
 }
 
-/// How long this thread has run, in nanoseconds, as Linux counts it.
+/// Returns the CPU time of this thread in nanoseconds, as reported by Linux.
 fn time_of_thread() -> Option<u64> {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     stat.split(' ').next()?.parse().ok()
@@ -107,7 +110,7 @@ fn digest(text: &str, max_chars: usize, goal: Option<&str>) -> Fitted {
     fitted
 }
 
-/// Returns `true` if the planted thing stands in the digest outside of markers.
+/// Returns `true` if the planted item occurs in the digest outside markers.
 fn is_held(planted: &Planted, digest: &str) -> bool {
     let mut outside = String::new();
     let mut rest = digest;
@@ -120,7 +123,7 @@ fn is_held(planted: &Planted, digest: &str) -> bool {
     outside.contains(&planted.needle)
 }
 
-/// Returns `true` if a narrow range in a marker includes the planted thing.
+/// Returns `true` if a narrow range in a marker includes the planted item.
 fn is_pointed(planted: &Planted, digest: &str) -> bool {
     let widest = WIDEST.min(planted.total / 100);
     let includes =
@@ -132,8 +135,8 @@ fn is_pointed(planted: &Planted, digest: &str) -> bool {
         .any(|(marker, _)| ranges(planted, marker).any(&includes))
 }
 
-/// The ranges that a marker names: those of a cut, or the entries of an index,
-/// of which each begins with its number or range.
+/// Returns the ranges that a marker names: the range of a cut, or those of the entries of an index,
+/// each of which begins with its number or range.
 fn ranges(planted: &Planted, marker: &str) -> impl Iterator<Item = Range<usize>> {
     let unit = match planted.unit {
         texts::Unit::Lines => "lines",

@@ -1,11 +1,11 @@
-//! Seeded texts with one planted thing among 200 others that are as rare.
+//! Seeded texts with one planted item among 200 others that are equally rare.
 
 use std::ops::Range;
 
-/// The rare things beside the planted one.
+/// The number of rare items in addition to the planted one.
 const OTHERS: usize = 200;
 
-/// The kinds of texts.
+/// The kinds of generated texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Line,
@@ -25,12 +25,12 @@ impl Kind {
     ];
 }
 
-/// A text and the thing planted in it.
+/// A text and the item planted in it.
 pub(crate) struct Planted {
     pub(crate) text: String,
-    /// A part of the planted thing that no other line, block or row contains.
+    /// A part of the planted item that no other line, block or row contains.
     pub(crate) needle: String,
-    /// The lines or rows of the planted thing, counted from 1.
+    /// The lines or rows of the planted item, counted from 1.
     pub(crate) place: Range<usize>,
     /// The number of lines, or of rows in an array.
     pub(crate) total: usize,
@@ -44,7 +44,7 @@ pub(crate) enum Unit {
     Rows,
 }
 
-/// Makes the text of a seed.
+/// Generates the text for a seed.
 pub(crate) fn plant(kind: Kind, seed: u64) -> Planted {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ kind as u64);
     match kind {
@@ -80,7 +80,7 @@ impl Random {
         all[self.below(all.len())]
     }
 
-    /// A pronounceable word that is in no list.
+    /// Returns a pronounceable random word that is in no word list.
     fn word(&mut self) -> String {
         let syllables = [
             "ka", "lo", "mi", "ter", "vun", "rop", "sal", "gre", "din", "pho", "qua", "zel", "bri",
@@ -101,7 +101,7 @@ impl Random {
         words.join(" ")
     }
 
-    /// Distinct places in ascending order.
+    /// Returns `count` distinct positions below `end` in ascending order.
     fn places(&mut self, count: usize, end: usize) -> Vec<usize> {
         let mut places = std::collections::BTreeSet::new();
         while places.len() < count {
@@ -218,8 +218,8 @@ fn ordinary(random: &mut Random, template: usize, at: usize) -> (&'static str, S
     }
 }
 
-/// A log with 200 rare lines; the planted thing is a further one, or a value in
-/// a frequent template.
+/// Generates a log with 200 rare lines. The planted item is a further rare line, or a value in a
+/// frequent template.
 fn log(random: &mut Random, plants_value: bool) -> Planted {
     let style = random.below(4);
     let count = random.between(1_500, 9_000);
@@ -275,8 +275,8 @@ fn log(random: &mut Random, plants_value: bool) -> Planted {
     }
 }
 
-/// A line of the first template with one value unlike the others, and a part of
-/// it that identifies the line.
+/// Returns a line of the first template with one unusual value, and the part of the line that
+/// identifies it.
 fn outlier(random: &mut Random) -> (&'static str, String, String) {
     let request = random.below(1_000_000);
     let address = format!("10.0.{}.{}", random.below(4), random.below(250));
@@ -295,7 +295,7 @@ fn outlier(random: &mut Random) -> (&'static str, String, String) {
     ("INFO", body.clone(), body)
 }
 
-/// A source file of near-identical functions, 200 different ones and one more.
+/// Generates a source file of near-identical functions with 200 different ones and one planted one.
 fn code(random: &mut Random) -> Planted {
     let language = random.below(4);
     let count = random.between(500, 1_100);
@@ -388,7 +388,7 @@ fn different(random: &mut Random, language: usize, noun: &str) -> String {
     }
 }
 
-/// Rows in one of five layouts, 200 with a rare value and one more.
+/// Generates rows in one of five layouts, with a rare value in 200 of them and in the planted one.
 fn rows(random: &mut Random) -> Planted {
     let layout = random.below(5);
     let count = random.between(800, 5_000);
@@ -458,7 +458,7 @@ fn rows(random: &mut Random) -> Planted {
     }
 }
 
-/// Templated prose under headings, with 200 other paragraphs and one more.
+/// Generates templated prose under headings, with 200 different paragraphs and one planted one.
 fn document(random: &mut Random) -> Planted {
     let count = random.between(800, 2_500);
     let places = random.places(OTHERS + 1, count);

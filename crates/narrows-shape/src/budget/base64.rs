@@ -1,44 +1,43 @@
-//! Base64 in a text: where it is and what it holds.
+//! Finds base64 in a text and determines its MIME type.
 //!
-//! A thousand letters of the alphabet in one run, or in lines of equal width, are
-//! base64 if they are mixed as those of encoded bytes are; a run of one letter,
-//! of hex digits or of small letters is not. Behind `data:…;base64,` they are in
-//! any case.
+//! A run of at least a thousand characters of the base64 alphabet, also in lines of equal width, is
+//! base64 if its characters are distributed like those of encoded bytes. A run of one character, of
+//! hex digits or of lower-case letters is not. After `data:…;base64,`, any such run is base64.
 
 use std::ops::Range;
 
-/// Shorter ones are left alone: a note costs nearly as much.
+/// The fewest characters that are replaced. A note costs nearly as much as a shorter run.
 pub(super) const SHORTEST: usize = 1_000;
-/// How wide lines of base64 are: PEM has 64 letters, MIME 76.
+/// The widths of base64 lines: PEM uses 64 characters, MIME 76.
 const WIDTHS: std::ops::RangeInclusive<usize> = 60..=76;
-/// How far before the letters a data URL may begin.
+/// The most bytes before the base64 in which a data URL may begin.
 const LONGEST_PREFIX: usize = 160;
 
-/// Bytes in the form of base64.
+/// A base64 run and the bytes that it encodes.
 pub(super) struct Blob {
-    /// With the prefix of its data URL and with its padding.
+    /// Includes the prefix of the data URL and the padding.
     pub(super) span: Range<usize>,
-    /// As a MIME type if it is known.
+    /// The MIME type, or `binary` if it is unknown.
     pub(super) kind: String,
     pub(super) bytes: usize,
 }
 
-/// How a text writes what is no letter.
+/// The escaping of line breaks and `/` in the text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Plain,
-    /// Inside of a JSON string, where line ends and `/` may be escaped.
+    /// The contents of a JSON string, in which line breaks and `/` may be escaped.
     Escaped,
 }
 
-/// The base64 within a part of a text.
+/// Returns the base64 runs within a part of a text.
 pub(super) fn find(text: &str, part: Range<usize>, form: Form) -> Vec<Blob> {
     let bytes = &text.as_bytes()[..part.end];
     let mut blobs = Vec::new();
     let mut at = part.start;
     while at < bytes.len() {
-        // A run of base64 has at least `WIDTHS.start()` letters without a break.
-        // Checking this window from its end skips most other text in one step.
+        // A run of base64 has at least `WIDTHS.start()` characters without a break. Checking this
+        // window from its end skips most other text in one step.
         if form == Form::Plain {
             let line = at..at + WIDTHS.start();
             if line.end > bytes.len() {
@@ -63,7 +62,7 @@ pub(super) fn find(text: &str, part: Range<usize>, form: Form) -> Vec<Blob> {
         if run.letters < SHORTEST {
             continue;
         }
-        // The letters of one that was just found belong to that alone.
+        // Characters of the previous run must not count as the prefix of this one.
         let before = blobs.last().map_or(part.start, |blob: &Blob| blob.span.end);
         let url = data_url(&bytes[before..run.span.start]);
         if url.is_none() && !run.is_mixed() {
@@ -79,12 +78,12 @@ pub(super) fn find(text: &str, part: Range<usize>, form: Form) -> Vec<Blob> {
     blobs
 }
 
-/// Letters without anything else between them.
+/// A run of base64 characters without other characters between them, apart from line breaks.
 struct Run {
     span: Range<usize>,
-    /// Without padding.
+    /// The number of base64 characters, without padding.
     letters: usize,
-    /// By class: capitals, small letters, digits, `+/`, `-_`.
+    /// Counts by class: upper-case letters, lower-case letters, digits, `+/`, `-_`.
     seen: [usize; 5],
 }
 
@@ -96,7 +95,7 @@ impl Run {
             seen: [0; 5],
         };
         let (mut line, mut width) = (0, None);
-        // Where the line before this one ended.
+        // The end of the previous line.
         let mut line_before = None;
         loop {
             let at = run.span.end;
@@ -122,7 +121,7 @@ impl Run {
             None => true,
             Some(byte) => b"=\r\n\\\"')<".contains(byte),
         };
-        // A line of words behind the last line of letters.
+        // The last line is text that follows the base64, not part of it.
         if let Some(end) = line_before.filter(|_| !ends_here || width.is_some_and(|it| line > it)) {
             run.span.end = end;
             run.letters -= line;
@@ -132,8 +131,8 @@ impl Run {
         run
     }
 
-    /// Whether the letters are mixed as in encoded bytes: there, two of five are
-    /// capitals, two small, and one in six is a digit.
+    /// Returns `true` if the characters are distributed as in encoded bytes, where two in five are
+    /// upper-case letters, two in five lower-case letters, and one in six is a digit.
     fn is_mixed(&self) -> bool {
         let [capitals, small, digits, standard, safe] = self.seen;
         let one_in = |part: usize| self.letters / part;
@@ -144,7 +143,7 @@ impl Run {
     }
 }
 
-/// The class of the letter at a place, and its length.
+/// Returns the class and the length of the base64 character at a position.
 fn letter(bytes: &[u8], at: usize, form: Form) -> Option<(u8, usize)> {
     let &byte = bytes.get(at)?;
     match CLASSES[usize::from(byte)] {
@@ -184,8 +183,7 @@ fn line_end(bytes: &[u8], at: usize, form: Form) -> Option<usize> {
         .map(|end| end.len())
 }
 
-/// The length of the beginning of a data URL at the end of a text, and the MIME
-/// type in it.
+/// Returns the length of a data URL prefix at the end of `before`, and the MIME type in it.
 fn data_url(before: &[u8]) -> Option<(usize, Option<String>)> {
     let inner = before.strip_suffix(b";base64,")?;
     let near = &inner[inner.len().saturating_sub(LONGEST_PREFIX)..];
@@ -198,7 +196,7 @@ fn data_url(before: &[u8]) -> Option<(usize, Option<String>)> {
     Some((length, Some(kind).filter(|kind| kind.contains('/'))))
 }
 
-/// What encoded bytes are, by their first ones.
+/// Returns the MIME type of encoded bytes by their magic number.
 fn known_kind(bytes: &[u8], start: usize, form: Form) -> &'static str {
     let first = first_bytes(bytes, start, form);
     let kinds: [(&[u8], &str); 9] = [

@@ -1,4 +1,4 @@
-//! Characters: how many there are, and between which of them a text may be cut.
+//! Counts characters and finds the positions at which a text may be cut.
 
 use std::ops::Range;
 
@@ -10,8 +10,8 @@ pub(super) fn chars(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Counts characters and lines on the way through a text, so that any number of
-/// ascending places costs one pass.
+/// Counts characters and lines during one pass through a text. Positions must be requested in
+/// ascending order.
 pub(super) struct Counter<'a> {
     text: &'a str,
     at: usize,
@@ -29,7 +29,7 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// A span as characters. Spans come in order.
+    /// Returns a span as a range of characters. Spans must be requested in ascending order.
     pub(super) fn chars(&mut self, span: &Range<usize>) -> Place {
         self.go(span.start);
         let first = self.chars + 1;
@@ -38,7 +38,7 @@ impl<'a> Counter<'a> {
         Place::Chars { first, last }
     }
 
-    /// A span as lines: it begins where a line does and ends where one does.
+    /// Returns a span as a range of lines. The span must begin and end at line boundaries.
     pub(super) fn lines(&mut self, span: &Range<usize>) -> Place {
         self.go(span.start);
         let first = self.lines + 1;
@@ -55,8 +55,8 @@ impl<'a> Counter<'a> {
     }
 }
 
-/// Where the middle begins and ends if `head` and `tail` characters of a text
-/// are to stay, or a few less: what belongs to one sign is not taken apart.
+/// Returns the part of a text between the first `head` and the last `tail` characters. The head and
+/// the tail may be shorter than requested, because grapheme clusters are not split.
 pub(super) fn middle(text: &str, head: usize, tail: usize) -> Range<usize> {
     let start = text
         .char_indices()
@@ -74,10 +74,10 @@ pub(super) fn middle(text: &str, head: usize, tail: usize) -> Range<usize> {
     start..forth(text, end).max(start)
 }
 
-/// Signs of more characters than this are taken apart all the same.
+/// The most characters of a grapheme cluster that is kept whole. Longer ones are split.
 const LONGEST_SIGN: usize = 32;
 
-/// The beginning of the sign that `at` is within.
+/// Returns the start of the grapheme cluster that contains `at`.
 fn back(text: &str, at: usize) -> usize {
     let mut place = at;
     for _ in 0..LONGEST_SIGN {
@@ -93,7 +93,7 @@ fn back(text: &str, at: usize) -> usize {
     at
 }
 
-/// The end of the sign that `at` is within.
+/// Returns the end of the grapheme cluster that contains `at`.
 fn forth(text: &str, at: usize) -> usize {
     let mut place = at;
     for _ in 0..LONGEST_SIGN {
@@ -109,8 +109,8 @@ fn forth(text: &str, at: usize) -> usize {
     at
 }
 
-/// CR and LF, a letter and its accents, an emoji and what changes it: the common
-/// ones, by their blocks.
+/// Returns `true` if two characters belong to one grapheme cluster: CR and LF, a letter and its
+/// accents, or an emoji and its modifiers. Covers the common cases by their Unicode blocks.
 fn belong_together(last: char, next: char) -> bool {
     const JOINER: char = '\u{200d}';
     let extends = matches!(

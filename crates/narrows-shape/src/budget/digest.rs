@@ -1,10 +1,9 @@
-//! What the digest of a text holds where no goal says what matters: the rare
-//! things, and what shows the shape of the whole.
+//! Selects the contents of a digest if no goal says what matters: the rare items, and the parts
+//! that show the structure of the whole.
 //!
-//! Every source type is read in its own way (`logs`, `code`, `docs`, `rows`); the
-//! result is always the same: notes for the beginning of the digest, and parts
-//! of the text with the most unusual first. The caller decides how many of them
-//! fit; an [`index`] names the places of the others.
+//! Each source type has its own module (`logs`, `code`, `docs`, `rows`). The result always has the
+//! same form: notes for the beginning of the digest, and parts of the text with the most unusual
+//! first. The caller decides how many parts fit; an [`index`] names the positions of the others.
 
 mod chunks;
 pub(super) mod code;
@@ -20,36 +19,36 @@ use super::Work;
 use super::keep::Ends;
 use crate::prune::{Deadline, Lines, OutOfTime, SourceType, Span};
 
-/// More parts are never shown or indexed.
+/// The most parts that are shown or indexed.
 const MOST_PARTS: usize = 3_000;
 const LONGEST_LABEL: usize = 28;
 
 /// The contents of a digest, the most important first.
 pub(super) struct Findings {
-    /// Lines for the beginning, each inside of brackets.
+    /// Lines for the beginning of the digest, each in brackets.
     pub(super) notes: Vec<String>,
-    /// Says what the notes leave out if only so many of them are shown.
+    /// Summarises the omitted notes if only the given number of them is shown.
     pub(super) more: Option<Box<dyn Fn(usize) -> Option<String>>>,
-    /// The most lines that are shown at each end of the text for their place
-    /// alone, where the notes say what those lines are like.
+    /// The most lines that are shown at each end of the text only for their position, if the notes
+    /// already describe such lines.
     pub(super) ends: Ends,
     pub(super) parts: Vec<Part>,
     /// Lines that show the structure.
     pub(super) structure: Vec<Span>,
     /// The title of the index.
     pub(super) index: &'static str,
-    /// One of so many characters may go to the index.
+    /// The share of the room, as 1/n, that the index may use.
     pub(super) index_share: usize,
 }
 
-/// Lines that belong together and are unlike others.
+/// A run of unusual lines that belong together.
 pub(super) struct Part {
     pub(super) span: Span,
-    /// A few characters for the index.
+    /// A short label for the index.
     pub(super) label: String,
 }
 
-/// Finds what the digest of a text holds.
+/// Collects the findings of a digest.
 pub(super) fn find(lines: &Lines<'_>, work: &Work<'_>) -> Result<Findings, OutOfTime> {
     let deadline: &Deadline<'_> = work.deadline;
     if let Some(findings) = rows::find_in_lines(lines, deadline)? {
@@ -66,7 +65,7 @@ pub(super) fn find(lines: &Lines<'_>, work: &Work<'_>) -> Result<Findings, OutOf
     }
 }
 
-/// Finds the lines of a log that are unlike others, the most unusual first.
+/// Finds the unusual lines of a log, the most unusual first.
 pub(super) fn rare_lines(
     lines: &Lines<'_>,
     deadline: &Deadline<'_>,
@@ -75,8 +74,8 @@ pub(super) fn rare_lines(
     Ok(findings.parts.into_iter().map(|part| part.span).collect())
 }
 
-/// Sorts by score. Of equal ones, none is preferred for its place: those that
-/// are shown are spread over the whole text.
+/// Sorts by score. Entries with equal scores are spread over the whole text, so that no part of it
+/// is preferred.
 fn best_first(order: &mut [usize], score: impl Fn(usize) -> f32) {
     let spread = |at: usize| (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     order.sort_unstable_by(|&a, &b| {
@@ -85,7 +84,7 @@ fn best_first(order: &mut [usize], score: impl Fn(usize) -> f32) {
     });
 }
 
-/// A label for an index: short, and without the signs that separate entries.
+/// Returns a label for an index: short, and without the characters that separate entries.
 fn clean(label: &str) -> String {
     let plain = |c: char| match c {
         ',' | '⟦' | '⟧' => ' ',
@@ -101,7 +100,7 @@ fn clean(label: &str) -> String {
     label.trim_end().to_owned()
 }
 
-/// A line that may stand inside of a marker.
+/// Returns a line that is safe to use inside a marker.
 fn clean_line(line: &str) -> String {
     let plain = |c: char| match c {
         '⟦' | '⟧' => ' ',

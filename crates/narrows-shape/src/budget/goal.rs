@@ -1,4 +1,4 @@
-//! Goals that tell near-identical blocks of code apart by chance only.
+//! Detects goals that match near-identical blocks of code only by chance.
 
 use std::collections::HashSet;
 
@@ -6,9 +6,9 @@ use super::digest::code;
 use crate::prune::{Deadline, Lines, OutOfTime};
 use crate::terms::{Language, Token, fold_into, stem, tokens};
 
-/// Fewer blocks than this may well be the answer.
+/// The fewest picked blocks that suggest chance. Fewer blocks may well be the answer.
 const FEWEST: usize = 4;
-/// Words of the way of asking.
+/// Words that are common in questions.
 const COMMON: [&str; 24] = [
     "the",
     "one",
@@ -36,8 +36,8 @@ const COMMON: [&str; 24] = [
     "does",
 ];
 
-/// A goal without the paths in it. They name the source file that is read, and
-/// such a file has its own name in a line that answers nothing.
+/// Removes the paths from a goal. They name the source file that is read, and the name of the file
+/// often occurs in one of its lines without answering anything.
 pub(super) fn without_paths(goal: &str) -> String {
     let words = goal.split_whitespace().filter(|word| !word.contains('/'));
     let words: Vec<&str> = words.collect();
@@ -47,10 +47,9 @@ pub(super) fn without_paths(goal: &str) -> String {
     }
 }
 
-/// Returns `true` if the lines that a goal ranks first are in near-identical
-/// blocks of code, and no word of the goal stands in some of these blocks and
-/// not in most. A ranking by words that are merely related to those of the goal
-/// picks some of the copies at random then.
+/// Returns `true` if a goal matches near-identical blocks of code only by chance. That is the case
+/// if the lines ranked first are in such blocks, and no word of the goal occurs in some of these
+/// blocks but not in most. A ranking by related words then picks some of the copies at random.
 pub(super) fn picks_copies(
     lines: &Lines<'_>,
     relevant: impl Iterator<Item = usize>,
@@ -94,8 +93,8 @@ pub(super) fn picks_copies(
     Ok(!holders.iter().any(tells_apart))
 }
 
-/// Calls `take` with each word of a text, folded, and its stem. A name comes as a
-/// whole, too: `17` alone does not tell `handler17` from other names with `17`.
+/// Calls `take` with each word of a text, folded, and its stem. Names are passed as a whole, too:
+/// `17` alone does not distinguish `handler17` from other names with `17`.
 fn each_word(text: &str, mut take: impl FnMut(&str, &str)) {
     let mut folded = String::new();
     tokens(text, |token| {

@@ -1,9 +1,10 @@
-//! JSON within a budget: shorter without loss if that is enough, else with rows
-//! and parts of strings cut, and still JSON, or a `digest` in the shorter form.
+//! Fits JSON into a budget. A lossless shorter form is used if it is short enough. Otherwise rows
+//! and parts of strings are cut; the result is JSON or, where allowed, a `digest` in the shorter
+//! form.
 //!
-//! Everything happens on the compact text, never on a tree of values: numbers,
-//! escapes and keys that stand twice stay as they are written, and any depth is
-//! taken. `trail` finds the places of cuts in the original again.
+//! All steps work on the compact text, never on a tree of values: numbers, escapes and duplicate
+//! keys stay as they are written, and any depth is accepted. `trail` maps cuts to positions in the
+//! original.
 
 mod digest;
 mod escapes;
@@ -27,10 +28,9 @@ use crate::{estimate_tokens, mask, toon};
 use plan::{Cut, Planner, What};
 use trail::{Runs, Trail};
 
-/// TOON hardly ever takes less than this part of compact JSON; where it would
-/// have to, it is not tried on the whole text.
+/// TOON is hardly ever shorter than 1/8 of compact JSON. Larger texts are not converted as a whole.
 const LEAST_TOON: usize = 8;
-/// What may come out.
+/// The permitted output formats.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Output {
     /// Compact JSON or TOON.
@@ -38,7 +38,7 @@ pub(super) enum Output {
     Json,
 }
 
-/// Whether a text begins and ends as an object or an array does.
+/// Returns `true` if a text begins and ends like an object or an array.
 pub(super) fn may_be(text: &str) -> bool {
     let text = text.trim_matches([' ', '\t', '\r', '\n']).as_bytes();
     matches!(
@@ -47,7 +47,7 @@ pub(super) fn may_be(text: &str) -> bool {
     )
 }
 
-/// A text without white space between its tokens, if it is JSON.
+/// Returns a text without white space between its tokens, or `None` if it is not JSON.
 pub(super) fn compact(text: &str) -> Option<String> {
     mask::check(text).ok()?;
     let mut compact = String::with_capacity(text.len());
@@ -55,7 +55,7 @@ pub(super) fn compact(text: &str) -> Option<String> {
     Some(compact)
 }
 
-/// Brings a text, of which the compact form is at hand, within its budget.
+/// Fits a text into its budget, given its compact form.
 pub(super) fn fit(
     original: &str,
     compact: String,
@@ -90,7 +90,7 @@ pub(super) fn fit(
     }
 }
 
-/// Cuts a text that has to stay JSON: the first marker says all.
+/// Cuts a text that must stay JSON. Only the first marker contains the recovery call.
 fn fit_as_json(
     original: &str,
     noted: &Noted,
@@ -115,7 +115,7 @@ fn fit_as_json(
     within(order, draft.fitted(text, stages))
 }
 
-/// All of a text within the budget, in the shorter of its forms.
+/// Returns the whole text in the shorter of its forms, if it fits the budget.
 fn whole(json: &str, order: &Order<'_>, output: Output, stages: &[Stage]) -> Option<Fitted> {
     let fitted = |text: String, stages: Vec<Stage>| Fitted {
         text,
@@ -136,13 +136,13 @@ fn whole(json: &str, order: &Order<'_>, output: Output, stages: &[Stage]) -> Opt
     is_within.then(|| fitted(json.to_owned(), stages.to_vec()))
 }
 
-/// What was done, if it ends in TOON.
+/// Returns the stages of a result that ends in TOON.
 fn as_toon(stages: &[Stage]) -> Vec<Stage> {
     let others = stages.iter().filter(|&&stage| stage != Stage::Compact);
     [Stage::Toon].into_iter().chain(others.copied()).collect()
 }
 
-/// Notes for the base64 in string values, if there is any.
+/// Replaces base64 in string values with notes. Returns `None` if there is none.
 fn without_base64(original: &str, compact: &str, order: &Order<'_>) -> Option<Noted> {
     let bytes = compact.as_bytes();
     let mut blobs = Vec::new();
@@ -168,14 +168,14 @@ fn without_base64(original: &str, compact: &str, order: &Order<'_>) -> Option<No
     Some(Noted::new(compact, notes))
 }
 
-/// A text with what goes, where that is in the original.
+/// A text with its cuts and their positions in the original.
 struct Draft<'a> {
     original: &'a str,
     noted: &'a Noted,
     cuts: &'a [Cut],
-    /// For each cut, in order.
+    /// The original span and place of each cut, in order.
     spans: Vec<(Range<usize>, Place)>,
-    /// All that is missing in the end.
+    /// All parts of the original that the result lacks.
     places: Vec<Place>,
 }
 
@@ -210,7 +210,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The gaps that the cuts leave, in the units of the reader.
+    /// Returns the gaps that the cuts leave, in the reader's units.
     fn gaps(&self) -> Vec<Gap> {
         let chars = count::chars(self.original);
         let cuts = self.cuts.iter().zip(&self.spans);
@@ -236,8 +236,8 @@ impl<'a> Draft<'a> {
         cuts.map(gap).collect()
     }
 
-    /// JSON with its markers, of which the first says how to get back what was
-    /// cut if no header does.
+    /// Returns JSON with its markers. With `recovery`, the first marker contains the recovery call;
+    /// otherwise a header does.
     fn as_json(&self, recovery: Option<&RecoveryCall<'_>>) -> String {
         let gaps = self.gaps();
         let mut markers = gaps.iter().zip(&self.spans).enumerate();
@@ -270,8 +270,8 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// The text without what goes. What stands for a cut is valid where it is put;
-/// where nothing does, a comma goes as well.
+/// Writes the text without the cuts. `instead` returns the replacement for a cut, which must be
+/// valid JSON at that position. A cut without a replacement also removes a comma.
 fn render(noted: &Noted, cuts: &[Cut], mut instead: impl FnMut(&Cut) -> Option<String>) -> String {
     let text = noted.text.as_str();
     let gone: usize = cuts.iter().map(|cut| cut.span.len()).sum();

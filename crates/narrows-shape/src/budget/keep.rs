@@ -1,12 +1,12 @@
-//! Which of many things stay, so that they and the markers for the gaps between
-//! them cost no more than they may.
+//! Decides which of many items to keep, so that the items and the markers for the gaps between them
+//! fit the room.
 
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// Things in a row, of which some are kept.
+/// A sequence of items, some of which are kept.
 pub(super) struct Shelf<'a> {
-    /// What everything before each thing costs, and at last what all cost.
+    /// The cost of all items before each one, and finally of all items.
     sums: &'a [u32],
     kept: Vec<bool>,
     gap_cost: usize,
@@ -14,17 +14,17 @@ pub(super) struct Shelf<'a> {
     used: usize,
 }
 
-/// How often wishes are looked through again.
+/// The most passes over the wishes.
 const ROUNDS: usize = 6;
 
-/// How much may be kept.
+/// The limits on kept items and gaps.
 #[derive(Clone, Copy)]
 pub(super) struct Room {
     pub(super) cost: usize,
     pub(super) gaps: usize,
 }
 
-/// How many things are kept at each end at most.
+/// The most items that are kept at each end.
 #[derive(Clone, Copy)]
 pub(super) struct Ends {
     pub(super) head: usize,
@@ -39,7 +39,7 @@ impl Ends {
 }
 
 impl<'a> Shelf<'a> {
-    /// Nothing is kept yet. There is at least one thing.
+    /// Creates a shelf on which nothing is kept yet. There must be at least one item.
     pub(super) fn new(sums: &'a [u32], gap_cost: usize) -> Shelf<'a> {
         Shelf {
             sums,
@@ -58,14 +58,14 @@ impl<'a> Shelf<'a> {
         self.kept[at]
     }
 
-    /// Keeps what there is room for, in the order in which it is wished. Blocks
-    /// stay whole; every wish is the block of a thing.
+    /// Keeps items in the order of the wishes as long as there is room. Each wish is a block, which
+    /// is kept as a whole.
     pub(super) fn fill<W: Iterator<Item = Range<usize>>>(
         &mut self,
         wishes: impl Fn() -> W,
         room: Room,
     ) {
-        // Gaps that close make room, for further gaps, too.
+        // Gaps that close make room, also for further gaps.
         for _ in 0..ROUNDS {
             let taken = self.take(wishes(), room);
             self.close();
@@ -75,9 +75,9 @@ impl<'a> Shelf<'a> {
         }
     }
 
-    /// One round; whether anything was kept.
+    /// Makes one pass and returns `true` if it kept anything.
     pub(super) fn take(&mut self, wishes: impl Iterator<Item = Range<usize>>, room: Room) -> bool {
-        // A block that is wished by each of its parts is looked at once.
+        // A block that is wished for by each of its parts is tried once.
         let mut refused = HashSet::new();
         let mut taken = false;
         for wish in wishes {
@@ -96,8 +96,8 @@ impl<'a> Shelf<'a> {
         taken
     }
 
-    /// Keeps things at both ends as far as there is room, about as much of each.
-    /// An end grows until something at it does not fit, so that no gap is added.
+    /// Keeps items at both ends as long as there is room, about the same amount at each. An end
+    /// stops growing at the first item that does not fit, so that no gap is added.
     pub(super) fn fill_ends(
         &mut self,
         block: impl Fn(usize) -> Range<usize>,
@@ -130,7 +130,7 @@ impl<'a> Shelf<'a> {
         self.kept.contains(&true)
     }
 
-    /// Keeps what lies in gaps that cost no more than their marker.
+    /// Keeps the items in gaps that cost no more than their marker.
     fn close(&mut self) {
         for gap in self.kept_not() {
             if self.cost(&gap) <= self.gap_cost {
@@ -141,8 +141,8 @@ impl<'a> Shelf<'a> {
         }
     }
 
-    /// Keeps what lies in gaps of fewer than `fewest` things, or in gaps that cost
-    /// less than twice their marker, as far as there is room; the cheapest first.
+    /// Keeps the items in gaps of fewer than `fewest` items, or in gaps that cost less than twice
+    /// their marker, the cheapest first, as long as there is room.
     pub(super) fn close_short(&mut self, fewest: usize, room: Room) {
         let mut gaps = self.kept_not();
         gaps.retain(|gap| gap.len() < fewest || self.cost(gap) < 2 * self.gap_cost);
@@ -154,7 +154,7 @@ impl<'a> Shelf<'a> {
         }
     }
 
-    /// Keeps a thing at a cost that is not its own, whatever the room.
+    /// Keeps an item at a different cost than its own, regardless of the room.
     pub(super) fn keep_at(&mut self, at: usize, cost: usize) {
         let gaps = self.gaps_with(&(at..at + 1));
         self.used = self.used + cost + gaps * self.gap_cost - self.gaps * self.gap_cost;
@@ -162,7 +162,7 @@ impl<'a> Shelf<'a> {
         self.kept[at] = true;
     }
 
-    /// What would be used if a thing were kept that costs nothing.
+    /// Returns the total cost if the item at `at` were kept for free.
     pub(super) fn used_beside(&self, at: usize) -> usize {
         let gaps = self.gaps_with(&(at..at + 1));
         self.used + gaps * self.gap_cost - self.gaps * self.gap_cost
@@ -172,7 +172,7 @@ impl<'a> Shelf<'a> {
         self.gaps
     }
 
-    /// The gaps, in order.
+    /// Returns the gaps, in order.
     pub(super) fn kept_not(&self) -> Vec<Range<usize>> {
         let mut gaps: Vec<Range<usize>> = Vec::new();
         for at in (0..self.kept.len()).filter(|&at| !self.kept[at]) {
@@ -201,7 +201,7 @@ impl<'a> Shelf<'a> {
         (self.sums[span.end] - self.sums[span.start]) as usize
     }
 
-    /// How many gaps there are with a span kept, too.
+    /// Returns the number of gaps if a span were kept, too.
     fn gaps_with(&self, span: &Range<usize>) -> usize {
         let begins = |&at: &usize| !self.kept[at] && (at == 0 || self.kept[at - 1]);
         let reach = span.start..(span.end + 1).min(self.kept.len());
@@ -212,7 +212,7 @@ impl<'a> Shelf<'a> {
 }
 
 #[cfg(test)]
-// Lists of gaps, of which there may be one.
+// Some lists contain only one gap.
 #[allow(clippy::single_range_in_vec_init)]
 mod tests {
     use super::*;
@@ -241,7 +241,7 @@ mod tests {
         check(&[20; 6], &two, room(70, 3), &[0..2, 3..4, 5..6]);
         check(&[20; 6], &two, room(69, 3), &[0..2, 3..6]);
         check(&[20; 6], &two, room(200, 2), &[0..2, 3..6]);
-        // What joins two of them needs no marker.
+        // An item that joins two kept ones needs no marker.
         check(&[20; 6], &[2..3, 4..5, 3..4], room(80, 3), &[0..2, 5..6]);
         // A block is kept as a whole or not at all.
         check(&[20; 6], &[1..4, 1..4, 0..1], room(79, 9), &[1..6]);
@@ -265,13 +265,13 @@ mod tests {
         assert_eq!(ends(&[], 90), [2..8]);
         assert_eq!(ends(&[4..5], 100), [2..4, 5..9]);
         assert_eq!(ends(&[], 20), [0..10]);
-        // A block that does not fit ends the growth at its end.
+        // A block that does not fit stops the growth at its end.
         let mut shelf = Shelf::new(&sums, 10);
         let block = |at: usize| if at < 5 { 0..5 } else { at..at + 1 };
         let room = Room { cost: 90, gaps: 3 };
         shelf.fill_ends(block, Ends::ALL, room);
         assert_eq!(shelf.kept_not(), [0..6]);
-        // There is room for more than is wanted.
+        // There is more room than the limits allow to use.
         let mut shelf = Shelf::new(&sums, 10);
         shelf.fill_ends(
             |at| at..at + 1,
@@ -286,7 +286,7 @@ mod tests {
         let room = |cost| Room { cost, gaps: 9 };
         check(&[20, 9, 1, 30], &[0..1, 3..4], room(60), &[]);
         check(&[20, 9, 2, 30], &[0..1, 3..4], room(60), &[1..3]);
-        // That makes room for what was refused before.
+        // The closed gap makes room for an item that was refused before.
         let costs = [20, 5, 20, 90, 5, 90];
         check(&costs, &[0..1, 2..3, 4..5], room(70), &[3..4, 5..6]);
     }

@@ -1,10 +1,10 @@
-//! What stands where something was cut. The reader is a model: the first marker
-//! of a text says what is missing, how much it would cost, and which call brings
-//! it; the others say what is missing.
+//! Markers in place of cuts. The reader is a model: the first marker of a text states what is
+//! missing, its cost in tokens, and the call that returns it. The other markers state only what is
+//! missing.
 
 use super::{Place, RecoveryCall, RecoveryRange};
 
-/// What was cut, in the reader's units.
+/// A cut part in the reader's units.
 #[derive(Clone, Copy)]
 pub(super) struct Gap {
     pub(super) unit: Unit,
@@ -17,9 +17,9 @@ pub(super) struct Gap {
 pub(super) enum Unit {
     Lines,
     Chars,
-    /// Of an array.
+    /// Elements of an array.
     Rows,
-    /// Of an object.
+    /// Members of an object.
     Keys,
 }
 
@@ -35,7 +35,7 @@ impl Unit {
 }
 
 impl Gap {
-    /// No gap in so many units has a longer marker.
+    /// Returns the gap with the longest marker among all gaps in `total` units.
     pub(super) fn longest_of(unit: Unit, total: usize) -> Gap {
         Gap {
             unit,
@@ -45,7 +45,8 @@ impl Gap {
         }
     }
 
-    /// The marker of a text that another marker says all about.
+    /// Returns the short marker, for texts in which another marker or a header contains the
+    /// recovery call.
     pub(super) fn short(&self) -> String {
         let Gap { first, last, .. } = self;
         match self.unit {
@@ -54,12 +55,12 @@ impl Gap {
         }
     }
 
-    /// The first marker of a text that has no header.
+    /// Returns the first marker of a text that has no header.
     pub(super) fn full(&self, recovery: &RecoveryCall<'_>, tokens: usize, place: Place) -> String {
         self.write(recovery, &short_number(tokens), place)
     }
 
-    /// No full marker in a text of so many characters is longer.
+    /// Returns the longest full marker that a text of `chars` characters may have.
     pub(super) fn longest_full(&self, recovery: &RecoveryCall<'_>, chars: usize) -> String {
         let place = match self.unit {
             Unit::Lines => Place::Lines {
@@ -74,7 +75,7 @@ impl Gap {
         self.longest().write(recovery, "999k", place)
     }
 
-    /// No marker for a part of the same is longer.
+    /// Returns the gap with the longest marker in the same unit and total.
     pub(super) fn longest(&self) -> Gap {
         Gap::longest_of(self.unit, self.total)
     }
@@ -97,8 +98,7 @@ impl Place {
     }
 }
 
-/// The first line of a digest, of which `shown` units are left. The gap is an
-/// example of what is not, and stands at a range of the original.
+/// Writes the first line of a digest that shows `shown` units. The call in it asks for `range`.
 pub(super) fn header(
     recovery: &RecoveryCall<'_>,
     shown: usize,
@@ -111,7 +111,7 @@ pub(super) fn header(
     )
 }
 
-/// No header of a text of so many characters is longer.
+/// Returns the longest header for a text of `total` units.
 pub(super) fn longest_header(recovery: &RecoveryCall<'_>, unit: Unit, total: usize) -> String {
     let gap = Gap::longest_of(unit, total);
     let by_lines = header(recovery, total, gap, RecoveryRange::Rows(total, total));
@@ -122,7 +122,7 @@ pub(super) fn longest_header(recovery: &RecoveryCall<'_>, unit: Unit, total: usi
     }
 }
 
-/// What stands for base64; the first note of a text says how to get it.
+/// Writes the note that replaces base64. The first note of a text contains the recovery call.
 pub(super) fn note(
     recovery: Option<&RecoveryCall<'_>>,
     kind: &str,
@@ -140,7 +140,7 @@ pub(super) fn note(
     }
 }
 
-/// A number in at most four letters: `850`, `1.2k`, `61k`, `1.2M`.
+/// Writes a number in at most four characters: `850`, `1.2k`, `61k`, `1.2M`.
 pub fn short_number(number: usize) -> String {
     let tenths = |unit: usize, letter: &str| {
         let tenths = (number + unit / 20) / (unit / 10);
@@ -159,7 +159,7 @@ pub fn short_number(number: usize) -> String {
     }
 }
 
-/// A size in words: `850 bytes`, `61 kB`, `1.2 MB`.
+/// Writes a size with its unit: `850 bytes`, `61 kB`, `1.2 MB`.
 pub fn short_size(bytes: usize) -> String {
     match bytes {
         0..1_000 => format!("{bytes} bytes"),

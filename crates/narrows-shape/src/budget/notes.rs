@@ -1,4 +1,4 @@
-//! A text in which notes stand for base64, and the way back to the text before.
+//! A text in which notes replace base64, and the mapping to the text before that.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ pub(super) struct Noted {
     pub(super) notes: Vec<Note>,
 }
 
-/// One note: where it stands, and where what it stands for was.
+/// One note: its span in the text, and the span that it replaces in the text before.
 #[derive(Clone)]
 pub(super) struct Note {
     pub(super) span: Range<usize>,
@@ -16,7 +16,7 @@ pub(super) struct Note {
 }
 
 impl Noted {
-    /// Without notes.
+    /// Creates a text without notes.
     pub(super) fn plain(text: String) -> Noted {
         Noted {
             text,
@@ -24,7 +24,7 @@ impl Noted {
         }
     }
 
-    /// Puts notes into a text; places in order and disjoint.
+    /// Replaces spans of a text with notes. The spans must be in order and disjoint.
     pub(super) fn new(text: &str, notes: impl Iterator<Item = (Range<usize>, String)>) -> Noted {
         let mut noted = Noted::plain(String::new());
         let mut next = 0;
@@ -42,18 +42,18 @@ impl Noted {
         noted
     }
 
-    /// A span that cuts no note into two, as it was in the text before.
+    /// Maps a span that splits no note to the text before.
     pub(super) fn before(&self, span: &Range<usize>) -> Range<usize> {
         self.offset_before(span.start)..self.offset_before(span.end)
     }
 
-    /// The smallest span around this one that cuts no note into two.
+    /// Returns the smallest span around `span` that splits no note.
     pub(super) fn around_notes(&self, span: Range<usize>) -> Range<usize> {
         let cut_by = |at: usize| {
             let after = self.notes.partition_point(|note| note.span.end <= at);
             self.notes.get(after).filter(|note| note.span.start < at)
         };
-        // Outwards: half a note would be of no use to anybody.
+        // The span grows outwards, because half a note would be useless.
         let start = cut_by(span.start).map_or(span.start, |note| note.span.start);
         let end = cut_by(span.end).map_or(span.end, |note| note.span.end);
         start..end

@@ -1,39 +1,39 @@
-//! The call that brings back what was cut, as the reader of a text has to write
-//! it.
+//! The recovery call in the form in which a model has to write it.
 
-/// The recovery tool as it is called on an endpoint, and the receipt of a text.
+/// The recovery tool as clients of an endpoint call it, and the receipt of a text.
 #[derive(Debug, Clone, Copy)]
 pub struct RecoveryCall<'a> {
     /// The name of the tool.
     pub tool: &'a str,
-    /// The whole text is stored under this receipt.
+    /// The receipt under which the whole text is stored.
     pub receipt: &'a str,
     pub form: RecoveryForm,
 }
 
-/// The way a tool is called.
+/// The form of a call to the recovery tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecoveryForm {
-    /// The tool is listed and called by its name.
+    /// A listed tool that is called by its name.
     Direct,
-    /// The tool belongs to the server `narrows` behind `exec`.
+    /// A tool of the server `narrows` that is called through `exec`.
     Exec,
 }
 
-/// The part of a text that a call asks for, counted from 1, both ends included.
+/// The part of a text that a call requests, counted from 1, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecoveryRange {
     All,
-    /// The lines or rows with certain words.
+    /// The lines or rows that contain certain words.
     Search,
     Lines(usize, usize),
-    /// Of the largest array of objects.
+    /// Rows of the largest array of objects.
     Rows(usize, usize),
     Chars(usize, usize),
 }
 
 impl RecoveryCall<'_> {
-    /// Writes the call. Lines and rows can be searched, which comes first.
+    /// Writes the call. For lines and rows, a search comes first and the ranges are the
+    /// alternative.
     pub fn call(&self, range: RecoveryRange) -> String {
         let RecoveryCall {
             tool,

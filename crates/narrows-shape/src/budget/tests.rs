@@ -20,8 +20,8 @@ fn fitted(text: &str, order: &Order<'_>) -> Fitted {
     fit(text, order, &Lexical, &Deadline::never()).expect("it fits")
 }
 
-/// A text and what was done to it. Where nothing but white space and words that
-/// were given stand, `…` is for a run of one letter.
+/// Returns the text, the stages and the cuts. In a run of equal characters, `…` replaces those
+/// after the tenth.
 fn show(fitted: &Fitted) -> String {
     let mut shown = String::new();
     let mut run = 0;
@@ -164,7 +164,7 @@ fn signs_of_several_characters_stay_whole() {
     let fitted = fitted(&text, &order(1_000, None));
     let parts: Vec<&str> = fitted.text.split(['⟦', '⟧']).collect();
     let is_whole = |part: &str| part.replace(family, "").is_empty();
-    // Behind the header, and behind the marker.
+    // After the header, and after the marker.
     assert!(
         is_whole(parts[2].trim_start()) && is_whole(parts[4]),
         "{}",
@@ -217,7 +217,7 @@ fn lines_that_serve_the_goal_stay() {
     );
 }
 
-/// An engine that says of each line what it was told to.
+/// An engine that returns fixed values.
 struct Fixed(fn(usize) -> Vec<f32>);
 
 impl Engine for Fixed {
@@ -260,7 +260,7 @@ fn a_goal_that_all_lines_serve_alike_leaves_both_ends() {
     assert_eq!(blank, without);
 }
 
-/// Prose in paragraphs of one line, with a heading now and then.
+/// Returns prose in paragraphs of one line, with occasional headings.
 fn prose(count: usize) -> String {
     numbered(count, |n| match n % 40 {
         1 => format!("\n## Day {n}\n"),
@@ -291,7 +291,7 @@ fn module(count: usize) -> String {
     })
 }
 
-/// The characters of a text that markers take.
+/// Counts the characters of a text that belong to markers.
 fn in_markers(fitted: &Fitted) -> usize {
     let markers = fitted.text.split('⟦').skip(1);
     markers
@@ -306,7 +306,7 @@ fn a_goal_that_matches_nothing_does_not_stripe_a_text() {
         (SourceType::Logs, service_log(1_500)),
         (SourceType::Code, module(800)),
     ] {
-        // The names of files, and a word that the text has in nearly every line.
+        // No word of the text, the names of files, and words that occur in nearly every line.
         for goal in ["zqxjv", "notes", "birds server state"] {
             let order = Order {
                 source: Some(source),
@@ -380,7 +380,7 @@ fn a_goal_that_many_rows_serve_has_the_whole_budget() {
         fitted.stages
     );
     assert!(fitted.text.contains("Arven"), "{}", fitted.text);
-    // Rare, but no answer.
+    // A rare line that does not answer the goal.
     assert!(!fitted.text.contains("99999"), "{}", fitted.text);
 }
 
@@ -401,7 +401,7 @@ fn lines_that_do_not_answer_the_goal_leave_the_rest_to_both_ends() {
         assert!(fitted.text.contains("the kraken rises\n"), "{source}");
         let last = text.trim_end().lines().last().expect("there are lines");
         assert!(fitted.text.trim_end().ends_with(last), "{source}");
-        // Headings and definitions are kept beside it, with a marker between.
+        // Headings and definitions are kept as well, with markers between them.
         let most = if source == SourceType::Logs { 2 } else { 40 };
         assert!(fitted.cuts.len() <= most, "{source}: {}", fitted.cuts.len());
     }
@@ -435,7 +435,7 @@ fn protected_lines_come_first_among_equals_and_the_goal_gets_its_half() {
         0 => format!("ERROR number {n}"),
         _ => format!("some words in line {n}"),
     });
-    // Only the last line serves the goal.
+    // Only the last line answers the goal.
     let engine = Fixed(|lines| (0..lines).map(|at| f32::from(at + 1 == lines)).collect());
     let order = Order {
         source: Some(SourceType::Logs),

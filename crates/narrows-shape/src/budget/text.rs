@@ -1,5 +1,5 @@
-//! Text that is no JSON: lines that do not serve the goal go (`by_goal`), or lines
-//! that are like many others (`by_rarity`), or the middle.
+//! Fits text other than JSON into a budget. The cuts remove lines that do not answer the goal
+//! (`by_goal`), lines that resemble many others (`by_rarity`), or the middle.
 
 mod by_goal;
 mod by_rarity;
@@ -28,8 +28,7 @@ pub(super) fn fit(text: &str, work: &Work<'_>) -> Result<Fitted, Fallback> {
     }
     let mut draft = Draft::default();
     let sizes = Sizes::new(text, order);
-    // If the header takes more than half of the budget, the text is cut once,
-    // with one marker.
+    // If the header takes more than half of the budget, the text gets one cut with one marker.
     let is_small = sizes.budget < order.max_chars / 2;
     if count::chars(&noted.text) > order.max_chars {
         let (found, stage) = match is_small {
@@ -57,14 +56,14 @@ pub(super) fn fit(text: &str, work: &Work<'_>) -> Result<Fitted, Fallback> {
     })
 }
 
-/// Cuts the middle for a small budget: no header, and one marker that says all.
+/// Cuts the middle for a small budget, without a header and with one full marker.
 fn cut_once(text: &str, order: &Order<'_>) -> Fitted {
     let (lines, chars) = (Lines::count(text), count::chars(text));
     let room = |unit, total| {
         let marker = Gap::longest_of(unit, total).longest_full(&order.recovery, chars);
         order.max_chars.saturating_sub(count::chars(&marker))
     };
-    // The LF of the last line that goes stays behind the marker.
+    // The LF of the last line that is cut stays after the marker.
     let by_lines = middle_lines(text, room(Unit::Lines, lines).saturating_sub(1));
     let mut counter = Counter::new(text);
     let (span, unit, total, place) = match by_lines {
@@ -95,7 +94,7 @@ fn cut_once(text: &str, order: &Order<'_>) -> Fitted {
     }
 }
 
-/// The lines that go by the goal; none without one, or if the time is up.
+/// Returns cuts by the goal, or `None` if there is no goal or the time is up.
 fn prune_in_time(noted: &Noted, sizes: &Sizes, work: &Work<'_>) -> Result<Option<Draft>, Fallback> {
     let pruned = work
         .order
@@ -107,8 +106,8 @@ fn prune_in_time(noted: &Noted, sizes: &Sizes, work: &Work<'_>) -> Result<Option
     }
 }
 
-/// The lines that go, by the goal or else for a digest; none if only the middle
-/// can go, or if the time is up.
+/// Returns cuts by the goal, or otherwise for a digest. Returns `None` if only the middle can be
+/// cut, or if the time is up.
 fn cut_lines(
     noted: &Noted,
     sizes: &Sizes,
@@ -130,14 +129,14 @@ fn cut_lines(
     }
 }
 
-/// What becomes of a text.
+/// The cuts of a text and the notes for its beginning.
 #[derive(Default)]
 struct Draft {
-    /// Lines for the beginning, behind the header.
+    /// Lines for the beginning, after the header.
     notes: String,
     cuts: Vec<Cut>,
-    /// Lines were chosen over the whole text, so that a search brings more than
-    /// any one range.
+    /// Set if the kept lines come from all over the text, so that a search finds more than any one
+    /// range.
     is_chosen: bool,
 }
 
@@ -151,18 +150,18 @@ impl Draft {
     }
 }
 
-/// A part of the noted text that goes.
+/// A part of the noted text to remove.
 struct Cut {
     span: Range<usize>,
-    /// Characters go, and not whole lines.
+    /// Set if the cut removes characters within a line rather than whole lines.
     is_within_line: bool,
 }
 
-/// What things cost at most, in characters.
+/// The largest sizes of the parts of a result, in characters.
 struct Sizes {
-    /// Without the header.
+    /// The budget without the header.
     budget: usize,
-    /// A marker for lines, with its LF.
+    /// A marker for lines, including its LF.
     line_marker: usize,
     char_marker: usize,
 }
@@ -197,7 +196,7 @@ fn without_base64(text: &str, order: &Order<'_>) -> Noted {
     Noted::new(text, notes)
 }
 
-/// The middle: whole lines where those are short, else characters.
+/// Cuts the middle: whole lines if they are short, otherwise characters.
 fn mask(noted: &Noted, sizes: &Sizes) -> Cut {
     let room = sizes.budget.saturating_sub(sizes.line_marker);
     if let Some(span) = middle_lines(&noted.text, room) {
@@ -214,8 +213,9 @@ fn mask(noted: &Noted, sizes: &Sizes) -> Cut {
     }
 }
 
-/// The lines that go if others of `room` characters may stay; `None` if those
-/// would fill less than half of it. The text has more characters than that.
+/// Returns the lines to cut so that `room` characters of other lines are kept. Returns `None` if
+/// the kept lines would fill less than half of the room. The text must have more characters than
+/// the room.
 fn middle_lines(text: &str, room: usize) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let half = room / 2;

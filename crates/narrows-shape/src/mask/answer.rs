@@ -1,8 +1,7 @@
-//! Masking one answer of JSON-RPC, piece by piece as it arrives.
+//! Masks one JSON-RPC response piece by piece as it arrives.
 //!
-//! `narrows-json` reads the text in chunks. `strings` goes on where the piece
-//! before ended, `members` knows which strings are to be masked, and `output` is
-//! the one buffer that all of it goes to.
+//! `narrows-json` reads the text in chunks. `strings` continues strings across pieces, `members`
+//! selects the strings to mask, and `output` is the single buffer for the result.
 
 mod members;
 mod output;
@@ -15,28 +14,27 @@ use super::{Mask, reason};
 use crate::NotJson;
 use strings::AnswerStrings;
 
-/// Masks the `result` of an answer, or its `error.data` where there is no
-/// result. Everything else stays as it came.
+/// Masks the `result` of a response, or its `error.data` if it has no result. Everything else stays
+/// unchanged.
 ///
-/// The answer is masked while it arrives, so that its end is not waited for
-/// with work to do, and is never held whole beside its masked form: besides
-/// that there are a few hundred bytes, and of a string that is being cut as
-/// much as its tail may need. Only the data of an error is kept as it came
-/// until the end, because a result may follow it.
+/// Masking takes place while the response arrives. Little work is therefore left at its end, and
+/// the original is never held in full beside its masked form. Apart from the output, the mask holds
+/// a few hundred bytes and, of a string that is being cut, as much as its tail may need. Only the
+/// data of an error is kept unmasked until the end, because a result may follow it.
 pub struct AnswerMask {
     parser: ChunkParser<AnswerStrings>,
 }
 
-/// An answer after masking.
+/// A response after masking.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MaskedAnswer {
     /// The JSON text, which is UTF-8.
     pub body: Vec<u8>,
-    /// Whether it is an object with a `result` or an `error`.
+    /// Set if the text is an object with a `result` or an `error`.
     pub is_answer: bool,
-    /// How many strings were cut.
+    /// The number of strings that were cut.
     pub cut_strings: usize,
-    /// How many characters are no longer there, markers not counted.
+    /// The number of characters that were removed, markers not counted.
     pub cut_chars: usize,
 }
 
@@ -51,20 +49,19 @@ impl AnswerMask {
         }
     }
 
-    /// Makes room for an answer of so many bytes, if its length is known: growing
-    /// step by step would hold two buffers of its size for a moment. Room that is
-    /// never written to takes no memory.
+    /// Reserves room for a response of known length, because a buffer that grows briefly needs
+    /// twice its size. Room that is never written to takes no memory.
     pub fn reserve(&mut self, bytes: usize) {
         self.parser.visitor_mut().output.reserve(bytes);
     }
 
-    /// Takes the next piece, which may begin and end anywhere. An error is
-    /// final: what came is no JSON, and every later piece gets the same answer.
+    /// Reads the next piece, which may begin and end anywhere. An error is final: the input is not
+    /// JSON, and every later call returns the same error.
     pub fn push(&mut self, piece: &[u8]) -> Result<(), NotJson> {
         self.parser.push(piece).map_err(not_json)
     }
 
-    /// The whole answer, once its last piece was taken.
+    /// Returns the whole response after the last piece.
     pub fn finish(self) -> Result<MaskedAnswer, NotJson> {
         self.parser
             .finish()

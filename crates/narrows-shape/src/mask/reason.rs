@@ -1,21 +1,21 @@
-//! The words for what is wrong with a text that is to be masked.
+//! Error texts for JSON that cannot be masked.
 
 use narrows_json::Reason;
 
 pub(super) fn text(reason: Reason) -> &'static str {
     match reason {
-        Reason::NoValue => "no value where one is expected",
-        Reason::ByteOrderMark => "a byte order mark",
-        Reason::UnknownWord => "a word that is neither true, false nor null",
-        Reason::NoMoreText => "the end of the text where a value is expected",
-        Reason::TextAfterValue => "more text after the value",
-        Reason::NoKey => "no key where one is expected",
-        Reason::NoColon => "no colon after a key",
-        Reason::NoCommaInObject => "neither a comma nor a closing brace",
-        Reason::NoCommaInArray => "neither a comma nor a closing bracket",
-        Reason::NoDigit => "no digit where a number needs one",
-        Reason::UnclosedString => "the end of the text inside a string",
-        Reason::NotUtf8 => "bytes that are not UTF-8",
+        Reason::NoValue => "expected a value",
+        Reason::ByteOrderMark => "unexpected byte order mark",
+        Reason::UnknownWord => "unknown word, expected true, false or null",
+        Reason::NoMoreText => "unexpected end of the text, expected a value",
+        Reason::TextAfterValue => "unexpected text after the value",
+        Reason::NoKey => "expected a key",
+        Reason::NoColon => "expected a colon after a key",
+        Reason::NoCommaInObject => "expected a comma or a closing brace",
+        Reason::NoCommaInArray => "expected a comma or a closing bracket",
+        Reason::NoDigit => "expected a digit in the number",
+        Reason::UnclosedString => "unexpected end of the text inside a string",
+        Reason::NotUtf8 => "invalid UTF-8",
         Reason::ControlCharacter
         | Reason::UnknownEscape
         | Reason::ShortEscape

@@ -1,4 +1,4 @@
-//! Strings: where a key ends, where a value ends, and where to cut one.
+//! Finds the ends of keys and values, and the positions at which to cut a value.
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -9,8 +9,7 @@ use narrows_json::string::short;
 
 use super::{Cuts, Mask};
 
-/// [`Mask`] in the form that needs no more questions: when masking is off, no
-/// string is long enough.
+/// [`Mask`] in a form without special cases: if masking is off, no string is long enough.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
     pub(super) max: usize,
@@ -41,25 +40,25 @@ impl Limits {
     }
 }
 
-/// What is left of a string that was too long.
+/// The positions at which a string that is too long is cut.
 pub(super) struct Cut {
-    /// How long it was, in characters.
+    /// The length of the whole string, in characters.
     pub(super) chars: usize,
-    /// How many characters are kept of its beginning, and where they end.
+    /// The number of characters kept at the beginning, and the position where they end.
     pub(super) head: usize,
     pub(super) head_end: usize,
-    /// How many characters are kept of its end, and where they begin.
+    /// The number of characters kept at the end, and the position where they begin.
     pub(super) tail: usize,
     pub(super) tail_start: usize,
 }
 
 impl Cut {
-    /// What stands in place of what was cut out.
+    /// Returns the text that replaces the removed part.
     pub(super) fn marker(&self) -> impl Display {
         let Cut {
             chars, head, tail, ..
         } = *self;
-        // The newlines are escaped, this being inside a JSON string.
+        // The newlines are escaped, because the marker is inside a JSON string.
         std::fmt::from_fn(move |out| {
             write!(
                 out,
@@ -68,14 +67,14 @@ impl Cut {
         })
     }
 
-    /// How many characters are no longer there.
+    /// Returns the number of removed characters.
     pub(super) fn lost(&self) -> usize {
         self.chars
             .saturating_sub(self.head.saturating_add(self.tail))
     }
 }
 
-/// The closing quote of the key whose first character stands at `start`.
+/// Returns the position of the closing quote of the key whose first character is at `start`.
 #[inline(always)]
 pub(super) fn key(engine: Engine, text: &[u8], start: usize) -> ParseResult {
     match short::<4, false>(text, start) {
@@ -84,8 +83,8 @@ pub(super) fn key(engine: Engine, text: &[u8], start: usize) -> ParseResult {
     }
 }
 
-/// The closing quote of the value whose first character stands at `start`, after
-/// it was cut if it is too long.
+/// Returns the position of the closing quote of the value whose first character is at `start`, and
+/// cuts the value if it is too long.
 #[inline(always)]
 pub(super) fn value(
     engine: Engine,
@@ -95,7 +94,7 @@ pub(super) fn value(
     cuts: &mut Cuts<'_>,
 ) -> ParseResult {
     match short::<4, false>(text, start) {
-        // It cannot have more characters than bytes.
+        // A string never has more characters than bytes.
         Some(end) if end - start <= limits.max => Ok(end),
         _ => long_value(engine, text, start, limits, cuts),
     }
@@ -125,25 +124,24 @@ fn long_value(
     Ok(end)
 }
 
-/// A value that may be too long, as far as it was read, with what has to be
-/// remembered for cutting it once its end is found.
+/// The part of a long value that has been read, and the positions needed to cut the value at its
+/// end.
 ///
-/// Its places may be those of another text than the one that is read, to which
-/// that is copied on the way: they are shifted as they are noted.
+/// The positions may refer to a different text than the one that is read, if the value is copied
+/// there at the same time. They are shifted when they are recorded.
 pub(super) struct Measure {
     cursor: Cursor,
     target: usize,
     head_end: Option<usize>,
-    /// Nobody knows yet where the tail will begin. Of the places passed, two
-    /// are remembered, further apart than a tail is long (a cursor stops up to a
-    /// block before its target), so that the older of them is before it
-    /// wherever the string ends.
+    /// The start of the tail is unknown until the string ends. Two of the positions passed are
+    /// kept, further apart than a tail is long (a cursor stops up to one block before its target).
+    /// The older one is therefore before the tail wherever the string ends.
     passed: [Cursor; 2],
 }
 
 impl Measure {
-    /// A string whose first character stands at `start`; in the text in which
-    /// places are noted, at `noted`.
+    /// Starts a string whose first character is at `start`, and at `noted` in the text that
+    /// recorded positions refer to.
     pub(super) fn new(start: usize, noted: usize, limits: &Limits) -> Measure {
         Measure {
             cursor: Cursor::new(start),
@@ -153,7 +151,7 @@ impl Measure {
         }
     }
 
-    /// Reads to the end of the string, or of what has arrived of it.
+    /// Reads to the end of the string, or of the part that has arrived.
     pub(super) fn advance(
         &mut self,
         engine: Engine,
@@ -180,22 +178,22 @@ impl Measure {
         self.cursor.chars() > limits.max
     }
 
-    /// What was read is gone, and the text begins where the cursor is.
+    /// Continues at the beginning of the next text; the previous one is gone.
     pub(super) fn begin_text(&mut self) {
         self.cursor = self.cursor.moved_to(0);
     }
 
-    /// What will be cut out wherever the string ends: from the end of its head
-    /// to a place that no tail reaches back to.
+    /// Returns the span that will be removed wherever the string ends: from the end of its head to
+    /// a position before any possible tail.
     pub(super) fn middle(&self, limits: &Limits) -> Option<Range<usize>> {
         let head_end = self.head_end.filter(|_| self.is_longer(limits))?;
         let end = self.before_tail(limits).at();
         (end > head_end).then_some(head_end..end)
     }
 
-    /// The middle is no longer there: all that follows it has moved.
+    /// Adjusts the recorded positions after the middle has been removed.
     pub(super) fn forget(&mut self, middle: Range<usize>) {
-        // A place in the middle is of no more use than the one at its end.
+        // A position inside the middle is no more useful than the one at its end.
         self.passed = self
             .passed
             .map(|cursor| match cursor.at() < middle.end {
@@ -205,8 +203,8 @@ impl Measure {
             .map(|cursor| cursor.moved_to(cursor.at() - middle.len()));
     }
 
-    /// How to cut a string whose closing quote is noted as standing at `end` of
-    /// this text, unless it is short enough.
+    /// Returns the cut of a string whose closing quote is at `end`, or `None` if the string is
+    /// short enough.
     pub(super) fn cut(
         &self,
         engine: Engine,
@@ -232,7 +230,7 @@ impl Measure {
         }))
     }
 
-    /// The last remembered place before any tail, if the string ended now.
+    /// Returns the last recorded position before the tail, if the string ended now.
     fn before_tail(&self, limits: &Limits) -> Cursor {
         let skipped = self.cursor.chars().saturating_sub(limits.tail);
         let [older, newer] = self.passed;
@@ -243,5 +241,5 @@ impl Measure {
     }
 }
 
-/// Shorter steps than this would cost more than the way back from them.
+/// Shorter steps would cost more than reading back from them.
 const SMALLEST_STEP: usize = 1024;

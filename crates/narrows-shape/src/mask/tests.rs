@@ -1,14 +1,14 @@
 use super::*;
 
-/// Both engines, which must agree in everything.
+/// Masks with both engines, which must always agree.
 fn masked<'a>(json: &'a [u8], limits: &Mask) -> Result<Masked<'a>, NotJson> {
     let portably = mask_portably(json, limits);
     assert_eq!(mask(json, limits), portably, "{}", json.escape_ascii());
     portably
 }
 
-/// Limits are written as `max/head/tail`; in what is expected, `<chars,h,t>`
-/// stands for a marker.
+/// Checks one text. Limits are written as `max/head/tail`; in the expected text, `<chars,h,t>` is a
+/// marker.
 #[track_caller]
 fn check(input: &str, limits: &str, expected: &str) {
     let numbers: Vec<i64> = limits
@@ -157,7 +157,7 @@ fn any_value_may_stand_alone() {
     }
 }
 
-/// Pieces of every length in bytes, shifted over all borders of blocks.
+/// Tests pieces of every length in bytes at every offset from block boundaries.
 #[test]
 fn characters_are_told_apart_at_every_border() {
     for piece in [
@@ -196,8 +196,8 @@ fn characters_are_told_apart_at_every_border() {
     }
 }
 
-/// Strings long enough for the way back to the tail to begin at any of the
-/// places that are remembered.
+/// The strings are long enough for the search for the tail to begin at either of the recorded
+/// positions.
 #[test]
 fn tails_are_found_wherever_the_string_ends() {
     for piece in ["x", "語", r"\n", r"ab\u00e9", r"\ud83d\ude00."] {
@@ -234,13 +234,13 @@ fn depth_is_no_burden() {
             &format!("{open}\"a<6,1,1>f\"{close}"),
         );
         let wrong = format!("{open}1{}", close.replacen('}', "]", 1));
-        refuses(wrong, open.len() + 1, "neither a comma nor a closing brace");
+        refuses(wrong, open.len() + 1, "expected a comma or a closing brace");
     }
     let open = "[".repeat(1_000_000);
     refuses(
         &open,
         open.len(),
-        "the end of the text where a value is expected",
+        "unexpected end of the text, expected a value",
     );
 }
 
@@ -253,8 +253,8 @@ fn what_is_cut_is_counted() {
 
 #[test]
 fn values_are_refused_where_they_go_wrong() {
-    const VALUE: &str = "no value where one is expected";
-    const END: &str = "the end of the text where a value is expected";
+    const VALUE: &str = "expected a value";
+    const END: &str = "unexpected end of the text, expected a value";
     refuses("", 0, END);
     refuses(" \n", 2, END);
     refuses("[", 1, END);
@@ -266,48 +266,48 @@ fn values_are_refused_where_they_go_wrong() {
     refuses("'a'", 0, VALUE);
     refuses("NaN", 0, VALUE);
     refuses("[\u{a0}1]", 1, VALUE);
-    refuses("\u{feff}{}", 0, "a byte order mark");
-    refuses("{} {}", 3, "more text after the value");
-    refuses("1\0", 1, "more text after the value");
+    refuses("\u{feff}{}", 0, "unexpected byte order mark");
+    refuses("{} {}", 3, "unexpected text after the value");
+    refuses("1\0", 1, "unexpected text after the value");
     refuses("\x0c1", 0, VALUE);
-    refuses("[1 2]", 3, "neither a comma nor a closing bracket");
-    refuses("[1}", 2, "neither a comma nor a closing bracket");
-    refuses("[1", 2, "neither a comma nor a closing bracket");
-    refuses("{\"a\":1]", 6, "neither a comma nor a closing brace");
+    refuses("[1 2]", 3, "expected a comma or a closing bracket");
+    refuses("[1}", 2, "expected a comma or a closing bracket");
+    refuses("[1", 2, "expected a comma or a closing bracket");
+    refuses("{\"a\":1]", 6, "expected a comma or a closing brace");
     refuses(
         "{\"a\":1 \"b\":2}",
         7,
-        "neither a comma nor a closing brace",
+        "expected a comma or a closing brace",
     );
-    refuses("{", 1, "no key where one is expected");
-    refuses("{a:1}", 1, "no key where one is expected");
-    refuses("{\"a\":1,}", 7, "no key where one is expected");
-    refuses("{,}", 1, "no key where one is expected");
-    refuses("{1:1}", 1, "no key where one is expected");
-    refuses("{\"a\" 1}", 5, "no colon after a key");
-    refuses("{\"a\"}", 4, "no colon after a key");
+    refuses("{", 1, "expected a key");
+    refuses("{a:1}", 1, "expected a key");
+    refuses("{\"a\":1,}", 7, "expected a key");
+    refuses("{,}", 1, "expected a key");
+    refuses("{1:1}", 1, "expected a key");
+    refuses("{\"a\" 1}", 5, "expected a colon after a key");
+    refuses("{\"a\"}", 4, "expected a colon after a key");
 }
 
 #[test]
 fn numbers_and_words_follow_the_grammar_to_the_letter() {
-    const DIGIT: &str = "no digit where a number needs one";
-    const WORD: &str = "a word that is neither true, false nor null";
-    refuses("01", 1, "more text after the value");
-    refuses("-01", 2, "more text after the value");
+    const DIGIT: &str = "expected a digit in the number";
+    const WORD: &str = "unknown word, expected true, false or null";
+    refuses("01", 1, "unexpected text after the value");
+    refuses("-01", 2, "unexpected text after the value");
     refuses("-", 1, DIGIT);
     refuses("-a", 1, DIGIT);
     refuses("1.", 2, DIGIT);
     refuses("1.e1", 2, DIGIT);
     refuses("1e", 2, DIGIT);
     refuses("1e+", 3, DIGIT);
-    refuses(".5", 0, "no value where one is expected");
-    refuses("+1", 0, "no value where one is expected");
-    refuses("0x1", 1, "more text after the value");
+    refuses(".5", 0, "expected a value");
+    refuses("+1", 0, "expected a value");
+    refuses("0x1", 1, "unexpected text after the value");
     refuses("tru", 0, WORD);
     refuses("[nul]", 1, WORD);
     refuses("fals\"", 0, WORD);
-    refuses("truex", 4, "more text after the value");
-    refuses("True", 0, "no value where one is expected");
+    refuses("truex", 4, "unexpected text after the value");
+    refuses("True", 0, "expected a value");
     for beyond_a_float in ["1e999", "-1e999", "1e-999", &"9".repeat(400)] {
         unchanged(beyond_a_float, "1/0/0");
     }
@@ -316,7 +316,7 @@ fn numbers_and_words_follow_the_grammar_to_the_letter() {
 #[test]
 fn strings_are_refused_where_they_go_wrong() {
     const DIGITS: &str = "a \\u escape without four hex digits";
-    const END: &str = "the end of the text inside a string";
+    const END: &str = "unexpected end of the text inside a string";
     refuses("\"", 1, END);
     refuses("\"abc", 4, END);
     refuses("{\"abc", 5, END);
@@ -361,7 +361,7 @@ fn mistakes_in_strings_are_found_at_every_place_of_a_block() {
 
 #[test]
 fn utf8_is_checked_and_the_earlier_mistake_is_told() {
-    const UTF8: &str = "bytes that are not UTF-8";
+    const UTF8: &str = "invalid UTF-8";
     refuses(b"\"\xff\"", 1, UTF8);
     refuses(b"\"\xed\xa0\x80\"", 1, UTF8);
     refuses(b"\"\xc0\x80\"", 1, UTF8);
@@ -372,7 +372,7 @@ fn utf8_is_checked_and_the_earlier_mistake_is_told() {
     refuses(
         b"[1 2,\"\xff\"]",
         3,
-        "neither a comma nor a closing bracket",
+        "expected a comma or a closing bracket",
     );
     let mut long = vec![b'"'];
     long.extend([b'x'; 1000]);
@@ -390,6 +390,6 @@ fn a_mistake_has_a_line_and_a_column() {
     assert_eq!((error.offset, error.line, error.column), (31, 3, 8));
     assert_eq!(
         error.to_string(),
-        "not JSON: no colon after a key at line 3, column 8 (byte 31)"
+        "not JSON: expected a colon after a key at line 3, column 8 (byte 31)"
     );
 }

@@ -1,14 +1,14 @@
-//! A text as lines.
+//! Access to a text by lines.
 
 use std::fmt::Write;
 
 use super::Span;
 
-/// The lines of a text. A line ends at LF and nowhere else: a CR before it, form
-/// feeds and U+2028 belong to the line. A final LF opens no further line.
+/// The lines of a text. A line ends only at LF: a preceding CR, form feeds and U+2028 belong to the
+/// line. A final LF does not start another line.
 pub struct Lines<'a> {
     text: &'a str,
-    /// Where each line begins, and where one more would.
+    /// The start of each line, and of one more line after the last.
     starts: Vec<usize>,
 }
 
@@ -17,19 +17,19 @@ impl<'a> Lines<'a> {
         let mut starts = vec![0];
         starts.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));
         if starts.last() != Some(&text.len()) {
-            // The last line has no LF; one more line would begin behind the one it lacks.
+            // The last line has no LF, so the position after it is one past where the LF would be.
             starts.push(text.len() + 1);
         }
         Lines { text, starts }
     }
 
-    /// How many lines a text has.
+    /// Returns the number of lines in a text.
     pub fn count(text: &str) -> usize {
         let ends = memchr::memchr_iter(b'\n', text.as_bytes()).count();
         ends + usize::from(!text.is_empty() && !text.ends_with('\n'))
     }
 
-    /// How many lines there are.
+    /// Returns the number of lines.
     pub fn len(&self) -> usize {
         self.starts.len() - 1
     }
@@ -38,29 +38,29 @@ impl<'a> Lines<'a> {
         self.len() == 0
     }
 
-    /// The line without its LF, counted from 0.
+    /// Returns a line without its LF, counted from 0.
     ///
     /// # Panics
-    /// If there is no such line.
+    /// If the line does not exist.
     #[inline]
     pub fn line(&self, at: usize) -> &'a str {
         self.span(&(at..at + 1))
     }
 
-    /// Returns the byte where a line begins, counted from 0.
+    /// Returns the byte offset of a line, both counted from 0.
     ///
     /// # Panics
-    /// If there is no such line.
+    /// If the line does not exist.
     pub(crate) fn start(&self, at: usize) -> usize {
         self.starts[at]
     }
 
-    /// Returns the line that a byte of the text is part of, counted from 0.
+    /// Returns the line that contains a byte of the text, counted from 0.
     pub(crate) fn at_byte(&self, byte: usize) -> usize {
         self.starts.partition_point(|start| *start <= byte) - 1
     }
 
-    /// The lines of a span, joined by LF as they were, without a final one.
+    /// Returns the lines of a span, joined by LF as in the text, without a final LF.
     ///
     /// # Panics
     /// If the span is empty or reaches past the end.
@@ -69,7 +69,7 @@ impl<'a> Lines<'a> {
         &self.text[self.starts[span.start]..self.starts[span.end] - 1]
     }
 
-    /// The lines of a span with their ends, as they stand in the text.
+    /// Returns the lines of a span with their line ends, as in the text.
     ///
     /// # Panics
     /// If the span reaches past the end.
@@ -85,7 +85,7 @@ impl<'a> Lines<'a> {
             if at > span.start {
                 into.push('\n');
             }
-            write!(into, "{}│ {}", at + 1, self.line(at)).expect("a String takes everything");
+            write!(into, "{}│ {}", at + 1, self.line(at)).expect("writing to a String cannot fail");
         }
     }
 

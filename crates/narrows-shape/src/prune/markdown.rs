@@ -1,40 +1,40 @@
-//! The structure of a document: headings, fenced blocks, front matter.
+//! Reads the structure of a document: headings, fenced blocks, front matter.
 //!
-//! Reads Markdown, and as much of reStructuredText and HTML as headings take.
-//! It is no parser: a line is looked at by itself and beside its neighbours.
+//! Supports Markdown, and the headings of reStructuredText and HTML. This is not a parser: each
+//! line is classified on its own and by its neighbours.
 
 use super::{Lines, Span};
 
-/// What a line is.
+/// The kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Blank,
-    /// A heading of a level from 1 to 6.
+    /// A heading with a level from 1 to 6.
     Heading(u8),
-    /// The line under a heading that makes it one, or over it.
+    /// The line under or over a heading that marks it as one.
     Underline,
-    /// A line of a fenced block, the fences included.
+    /// A line of a fenced block, including the fences.
     Fenced,
-    /// The first line of an item of a list.
+    /// The first line of a list item.
     Item,
     Text,
 }
 
-/// A document by its lines.
+/// The structure of a document by lines.
 pub(crate) struct Structure {
     pub(crate) kinds: Vec<Kind>,
-    /// Fenced blocks, which make sense only as a whole; in order and disjoint.
+    /// Fenced blocks, which are useful only as a whole; in order and disjoint.
     pub(super) fences: Vec<Span>,
-    /// Lines inside of a fenced block that a simpler reader takes for headings.
+    /// Lines inside fenced blocks that a simpler reader takes for headings.
     pub(super) doubtful_headings: Vec<usize>,
     pub(super) front_matter: Option<Span>,
 }
 
-/// Front matter is short; what goes on for longer is something else.
+/// The most lines of front matter. Anything longer is something else.
 const FRONT_MATTER_LINES: usize = 40;
 
-/// Where two ways to read fences disagree, both are kept whole by joining them,
-/// up to so many lines.
+/// If two readings of the fences disagree, their blocks are joined so that both stay whole, up to
+/// this many lines.
 const JOINED_LINES: usize = 200;
 
 pub(crate) fn read(lines: &Lines<'_>) -> Structure {
@@ -79,20 +79,19 @@ pub(crate) fn read(lines: &Lines<'_>) -> Structure {
     }
 }
 
-/// Whether a line has nothing but white space.
+/// Returns `true` if a line consists of white space only.
 pub(super) fn is_blank(line: &str) -> bool {
     trim_start(line).is_empty()
 }
 
-/// White space as the widest of its definitions has it: the separators of
-/// ASCII count, too.
+/// Trims white space in its widest definition, which includes the ASCII separators.
 fn trim_start(line: &str) -> &str {
     line.trim_start_matches(|letter: char| {
         letter.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&letter)
     })
 }
 
-/// The level of a heading that shows as one by itself: `## Title`, `<h2>`.
+/// Returns the level of a heading that is recognisable without an underline: `## Title`, `<h2>`.
 fn heading_level(line: &str) -> Option<u8> {
     let text = line.trim_start_matches(' ');
     if line.len() - text.len() > 3 {
@@ -112,7 +111,7 @@ fn heading_level(line: &str) -> Option<u8> {
     ((1..=6).contains(&level) && is_apart).then_some(level as u8)
 }
 
-/// Whether a line begins with a bullet or a number.
+/// Returns `true` if a line begins with a bullet or a number.
 fn is_item(line: &str) -> bool {
     let text = line.trim_start();
     let number = text.trim_start_matches(|letter: char| letter.is_ascii_digit());
@@ -123,7 +122,7 @@ fn is_item(line: &str) -> bool {
     behind.is_some_and(|behind| behind.starts_with([' ', '\t']))
 }
 
-/// The level that a line of one repeated sign gives to the line above it.
+/// Returns the heading level that a line of one repeated character gives to the line above it.
 fn underline_level(line: &str) -> Option<u8> {
     let line = line.trim_end();
     let &sign = line.as_bytes().first()?;
@@ -136,8 +135,9 @@ fn underline_level(line: &str) -> Option<u8> {
     (line.len() >= 3 && line.bytes().all(|byte| byte == sign)).then_some(level)
 }
 
-/// Whether the line above an underline is a title: text alone on its line, with
-/// a sign that is as long, or the ones that Markdown knows at any length.
+/// Returns `true` if the line above an underline is a title. A title is a single line of text. The
+/// underline must be at least as long as the title, except for the characters that Markdown accepts
+/// at any length.
 fn is_underlined(lines: &Lines<'_>, kinds: &[Kind], over: usize) -> bool {
     let title = lines.line(over).trim_end();
     let under = lines.line(over + 1).trim_end();
@@ -158,9 +158,9 @@ struct Mark {
     line: usize,
     sign: u8,
     length: usize,
-    /// Nothing but the fence is on the line, so that it may close.
+    /// Set if the line contains only the fence, so that it may close a block.
     is_bare: bool,
-    /// The rest of the line is one that an opening fence may have.
+    /// Set if the rest of the line is allowed after an opening fence.
     may_open: bool,
 }
 
@@ -189,8 +189,9 @@ fn marks(lines: &Lines<'_>) -> Vec<Mark> {
     lines.iter().enumerate().filter_map(mark).collect()
 }
 
-/// Fenced blocks as CommonMark reads them, but at any indent: a block ends at a
-/// bare fence of its own kind that is as long. One that never ends is no block.
+/// Returns the fenced blocks as CommonMark defines them, but at any indentation: a block ends at a
+/// bare fence of the same kind that is at least as long. A fence that is never closed opens no
+/// block.
 fn strict_fences(marks: &[Mark]) -> Vec<Span> {
     let mut fences = Vec::new();
     let mut open: Option<&Mark> = None;
@@ -207,14 +208,14 @@ fn strict_fences(marks: &[Mark]) -> Vec<Span> {
     fences
 }
 
-/// Fenced blocks as the simplest readers have them: each fence opens or closes.
+/// Returns the fenced blocks as the simplest readers see them: fences alternately open and close.
 fn plain_fences(marks: &[Mark]) -> Vec<Span> {
     let pairs = marks.chunks_exact(2);
     pairs.map(|pair| pair[0].line..pair[1].line + 1).collect()
 }
 
-/// Blocks that are whole in either reading. Where a stray fence puts the plain
-/// reading out of step for long, the strict one stands.
+/// Joins the blocks of both readings so that each is whole. If a stray fence shifts the plain
+/// reading over a long stretch, the strict reading applies.
 fn joined(strict: Vec<Span>, plain: Vec<Span>) -> Vec<Span> {
     if strict == plain {
         return strict;

@@ -1,9 +1,8 @@
-//! What never goes, and what goes only as a whole.
+//! Protection: lines that are never removed, and blocks that are removed only as a whole.
 //!
-//! Every text: what its author put between `⟦NO_PRUNE_BEGIN⟧` and
-//! `⟦NO_PRUNE_END⟧`. Code: what tells the shape of a file ([`code`]). Logs:
-//! errors and what stands beside them ([`logs`]). Documents: headings, and
-//! blocks as wholes ([`docs`]).
+//! In every text, the lines between `⟦NO_PRUNE_BEGIN⟧` and `⟦NO_PRUNE_END⟧` are protected. In code,
+//! these are the lines that show the structure of a file ([`code`]); in logs, errors and the lines
+//! around them ([`logs`]); in documents, headings and whole blocks ([`docs`]).
 
 mod code;
 mod docs;
@@ -11,16 +10,16 @@ mod logs;
 
 use super::{Lines, SourceType, Span};
 
-/// What protection says about the lines of a text.
+/// The protection of the lines of a text.
 pub(super) struct Protected {
-    /// Lines that stay, whatever they are worth.
+    /// Lines that are kept regardless of their worth.
     pub(super) lines: Vec<bool>,
-    /// Blocks that stay or go as one, in order and disjoint.
+    /// Blocks that are kept or removed as a unit, in order and disjoint.
     pub(super) units: Vec<Span>,
 }
 
 impl Protected {
-    /// The lines that stay if this one does.
+    /// Returns the lines that are kept together with this one.
     pub(super) fn unit(&self, at: usize) -> Span {
         let after = self.units.partition_point(|unit| unit.end <= at);
         match self.units.get(after) {
@@ -50,11 +49,11 @@ pub(super) fn find(lines: &Lines<'_>, source: SourceType) -> Protected {
     }
 }
 
-/// What the author of the text protects, with the lines that say so. A block
-/// that is not closed reaches to the end; blocks do not nest, the first end
-/// closes.
+/// Protects the lines that the author marked, including the lines with the marks. A block without
+/// an end mark extends to the end of the text. Blocks do not nest; the first end mark closes a
+/// block.
 fn guarded(lines: &Lines<'_>, protected: &mut [bool]) {
-    // Both begin alike, so that most texts are through with one search.
+    // Both marks begin alike, so that one search rules out most texts.
     if memchr::memmem::find(lines.text().as_bytes(), "⟦NO_PRUNE_".as_bytes()).is_none() {
         return;
     }

@@ -1,9 +1,8 @@
-//! The text that remains, and the account of what went.
+//! Writes the remaining text and lists the removed blocks.
 
 use super::{Lines, Selection, Span, Style};
 
-/// The reason that markers give. Part of the contract: short, French, free of
-/// newlines and of `⟧`.
+/// The reason in markers. It is part of the contract: short, in French, without newlines and `⟧`.
 const REASON: &str = "hors focus";
 
 /// The remaining text.
@@ -14,7 +13,7 @@ pub struct Rendered {
 }
 
 impl Rendered {
-    /// A text that is passed on as it is.
+    /// Returns a text that is passed on unchanged.
     pub fn unchanged(text: &str) -> Rendered {
         Rendered {
             text: text.to_owned(),
@@ -23,19 +22,18 @@ impl Rendered {
     }
 }
 
-/// One block of lines that went.
+/// A removed block of lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Annotation {
     pub lines: Span,
     pub reason: &'static str,
-    /// The line that stands for the block, whether it was written or not.
+    /// The marker line of the block, whether or not it was written.
     pub marker: String,
 }
 
-/// Writes the lines that a selection keeps: they and the markers are joined by
-/// LF, and a final one follows if the original has one and its last line is
-/// kept. A text of which nothing goes stays as it is, but for the line numbers
-/// if they are asked for.
+/// Writes the lines that a selection keeps. The lines and markers are joined by LF; a final LF
+/// follows if the original has one and its last line is kept. A text from which nothing is removed
+/// stays unchanged, except for line numbers if they are requested.
 pub fn render(lines: &Lines<'_>, selection: &Selection, id: &str, style: Style) -> Rendered {
     let annotate = |cut: &Span| Annotation {
         lines: cut.clone(),
@@ -61,7 +59,7 @@ pub fn render(lines: &Lines<'_>, selection: &Selection, id: &str, style: Style) 
     Rendered { text, annotations }
 }
 
-/// The line that stands for a block that went, numbered from 1.
+/// Returns the marker line of a removed block, with lines counted from 1.
 fn marker(id: &str, cut: &Span) -> String {
     let (first, last, count) = (cut.start + 1, cut.end, cut.len());
     format!("⟦PRUNÉ: prune_id={id} lignes {first}-{last} ({count}) raison={REASON}⟧")
@@ -79,8 +77,8 @@ fn write_kept(text: &mut String, lines: &Lines<'_>, span: Span, style: Style) {
     text.push('\n');
 }
 
-/// The original again: `kept` are the lines that stayed, `recovered` the blocks
-/// that went, in order, each with the place where it was.
+/// Restores the original from the kept lines and the removed blocks, which are in order and include
+/// their positions.
 pub fn rebuild<'a>(
     kept: impl IntoIterator<Item = &'a str>,
     recovered: impl IntoIterator<Item = (Span, &'a str)>,

@@ -1,37 +1,37 @@
-//! Which lines go.
+//! Selects the lines to remove.
 //!
-//! What is protected stays whatever the limits say. The goal gets its lines
-//! besides: at least half of those that may be kept, however much is protected.
-//! What belongs together (a fenced block) stays or goes as one, and a gap that
-//! is cheaper than the marker that would stand for it is no gap.
+//! Protected lines are kept regardless of the limits. In addition, at least half of the lines that
+//! may be kept are reserved for the goal, regardless of the number of protected lines. Blocks that
+//! belong together (such as a fenced block) are kept or removed as a unit. A gap that is cheaper
+//! than its marker is kept.
 
 use super::engine::focus;
 use super::protect::{self, Protected};
 use super::{Deadline, Engine, Fallback, Lines, Ranking, SourceType, Span, Style};
 use crate::estimate_tokens;
 
-/// What a marker costs, in tokens (o200k: 35 to 41, by its line numbers).
-/// Measured, not estimated: half of it is a receipt, which is no usual text.
+/// The cost of a marker in tokens (o200k: 35 to 41, depending on its line numbers). Measured rather
+/// than estimated, because half of a marker is a receipt, which is not ordinary text.
 const MARKER: usize = 38;
-/// What is left of a block may stay beyond the limits if it is at most this part
-/// of the lines for the goal: nearly whole is little use, as a rule.
+/// The rest of a block is kept beyond the limits if it is at most this share, as 1/n, of the lines
+/// for the goal. A block that is almost whole is usually of little use.
 const REST: usize = 4;
 
-/// What the caller allows.
+/// The limits that the caller sets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// The largest share of the lines that may go, from 0 to 1.
+    /// The largest share of the lines that may be removed, from 0 to 1.
     pub max_prune_ratio: f64,
-    /// How many lines stay at least, if there are as many.
+    /// The fewest lines to keep.
     pub min_keep_lines: usize,
 }
 
-/// What goes.
+/// The lines to remove.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
-    /// The blocks that go, in order, never two side by side.
+    /// The removed blocks, in order and never adjacent.
     pub cut: Vec<Span>,
-    /// How many lines the text has.
+    /// The number of lines in the text.
     pub lines: usize,
 }
 
@@ -45,7 +45,7 @@ impl Selection {
     }
 }
 
-/// Chooses the lines that go.
+/// Selects the lines to remove.
 pub fn select(
     engine: &dyn Engine,
     lines: &Lines<'_>,
@@ -73,8 +73,8 @@ pub fn select(
         false => nearness_to_ends(count),
     };
     let choice = Choice::new(&worth, &protected);
-    // What is kept because a marker would cost more counts, too, so that the
-    // goal's lines beyond its share are only those that are still missing.
+    // Lines that are kept because their marker would cost more count as well. The share of the goal
+    // therefore grows only by the lines that are still missing.
     let mut for_goal = keep.div_ceil(2);
     let mut rounds = 0;
     loop {
@@ -88,15 +88,15 @@ pub fn select(
         if missing == 0 {
             return Ok(selection);
         }
-        // Lines that stay anyway may be among those; doubling ends it soon.
+        // Lines that are kept anyway may be among those; doubling the step ends the loop soon.
         rounds += 1;
         for_goal += missing << (rounds / 4).min(32);
     }
 }
 
 impl Selection {
-    /// What a goal wants of a text, for callers that have limits of another kind
-    /// than [`Limits`]; `None` if the goal does not discriminate.
+    /// Returns the lines that a goal selects, for callers whose limits differ from [`Limits`].
+    /// Returns `None` if the goal does not discriminate.
     pub(crate) fn wishes(
         engine: &dyn Engine,
         lines: &Lines<'_>,
@@ -142,13 +142,13 @@ fn rank(
     }
 }
 
-/// The worth of lines where no goal tells them apart: the middle goes first.
+/// Returns the worth of lines if the goal does not discriminate: the middle is removed first.
 fn nearness_to_ends(count: usize) -> Vec<f32> {
     let nearness = |at: usize| -(at.min(count - 1 - at) as f32);
     (0..count).map(nearness).collect()
 }
 
-/// The lines in the order in which a goal wants them.
+/// The lines of a text in the order of their worth for a goal.
 pub(crate) struct Wishes {
     order: Vec<usize>,
     relevant: Vec<bool>,
@@ -156,42 +156,42 @@ pub(crate) struct Wishes {
 }
 
 impl Wishes {
-    /// The lines that answer the goal, the best first; at equal worth those come
-    /// first that protection would keep.
+    /// Returns the lines that answer the goal, the best first. At equal worth, protected lines come
+    /// first.
     pub(crate) fn relevant(&self) -> impl Iterator<Item = usize> {
         let order = self.order.iter().copied();
         order.filter(|&at| self.relevant[at])
     }
 
-    /// The lines that protection would keep, the best first.
+    /// Returns the protected lines, the best first.
     pub(crate) fn protected(&self) -> impl Iterator<Item = usize> {
         let order = self.order.iter().copied();
         order.filter(|&at| self.protected.lines[at])
     }
 
-    /// The lines that belong to a line.
+    /// Returns the lines that belong together with a line.
     pub(crate) fn block(&self, at: usize) -> Span {
         self.protected.unit(at)
     }
 }
 
-/// How many lines may go: never more than the ratio says, although the product
-/// may have been rounded up.
+/// Returns the number of lines that may be removed. It never exceeds the ratio, although the
+/// product may have been rounded up.
 fn most_cut(count: usize, ratio: f64) -> usize {
     let ratio = ratio.clamp(0.0, 1.0);
     let most = (ratio * count as f64).floor();
-    // Rounded once, after the subtraction: its sign is right.
+    // `mul_add` rounds only once, after the subtraction, so the sign is correct.
     let is_over = ratio.mul_add(count as f64, -most) < 0.0;
     (most as usize).min(count) - usize::from(is_over)
 }
 
-/// The lines in the order in which the goal wants them.
+/// The lines of a text in the order of their worth for the goal.
 struct Choice<'a> {
     worth: &'a [f32],
     protected: &'a Protected,
-    /// What stays in any case.
+    /// The lines that are kept in any case.
     kept: Vec<bool>,
-    /// All others, the best first.
+    /// All other lines, the best first.
     order: Vec<usize>,
 }
 
@@ -214,7 +214,7 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Protected lines, and so many others.
+    /// Returns the protected lines and at least `for_goal` others.
     fn kept(&self, for_goal: usize) -> Vec<bool> {
         let mut kept = self.kept.clone();
         let mut count = 0;
@@ -241,8 +241,8 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// The block around a line: an engine that ranks blocks gives all of its lines
-/// nearly the same worth.
+/// Returns the block around a line. An engine that ranks blocks gives all lines of a block nearly
+/// the same worth.
 fn block_around(worth: &[f32], at: usize) -> Span {
     let same = |&&other: &&f32| {
         let least = worth[at].min(other);
@@ -264,8 +264,7 @@ fn gaps(kept: &[bool]) -> Vec<Span> {
     gaps
 }
 
-/// Leaves out the gaps whose marker costs more than what they hide, unless none
-/// would be left.
+/// Removes the gaps whose marker costs more than they save, unless no gap would remain.
 fn worthwhile(lines: &Lines<'_>, cut: Vec<Span>) -> Vec<Span> {
     let saves = |gap: &Span| estimate_tokens(lines.span(gap)) > MARKER;
     if cut.iter().any(saves) {

@@ -1,8 +1,8 @@
-//! What kind of text it is, where nobody says.
+//! Guesses the source type of a text.
 
 use super::SourceType;
 
-/// Enough to know a kind by, and little enough to look at.
+/// The number of lines that are read: enough for a reliable guess, and few enough to be fast.
 const LINES_SEEN: usize = 200;
 
 const CODE: &[&str] = &[
@@ -17,15 +17,15 @@ const DOCS: &[&str] = &[
 ];
 
 impl SourceType {
-    /// By the name of the file if it tells, else by the text: lines that begin
-    /// with a time or a level are logs, lines that look like statements are
-    /// code, and everything else is read as a document.
+    /// Guesses the type from the file name or, if that is not conclusive, from the text. Lines that
+    /// begin with a time or a level indicate logs, lines that look like statements indicate code,
+    /// and everything else counts as a document.
     pub fn guess(name: Option<&str>, text: &str) -> SourceType {
         name.and_then(SourceType::of_file_name)
             .unwrap_or_else(|| by_text(text))
     }
 
-    /// By the ending of a file's name, or of a path or a URI that ends in one.
+    /// Returns the type by the extension of a file name, or of a path or URI that ends in one.
     pub fn of_file_name(name: &str) -> Option<SourceType> {
         let name = name.rsplit(['/', '\\']).next()?.to_ascii_lowercase();
         let extension = name.rsplit_once('.')?.1;
@@ -34,8 +34,8 @@ impl SourceType {
         by_extension(extension).or_else(|| rotated.then_some(SourceType::Logs))
     }
 
-    /// By a MIME type. `text/plain` says nothing: code, logs and documents are
-    /// all served as that.
+    /// Returns the type by a MIME type. `text/plain` is not conclusive, because code, logs and
+    /// documents are all served as that.
     pub fn of_mime(mime: &str) -> Option<SourceType> {
         let kind = mime.split(';').next()?.trim().to_ascii_lowercase();
         let (family, name) = kind.split_once('/')?;
@@ -44,7 +44,7 @@ impl SourceType {
         match (family, name) {
             ("text", "plain") => None,
             ("application", "xhtml+xml") => Some(SourceType::Docs),
-            // The words that are no ending of a file name.
+            // Names that are not file extensions.
             ("text" | "application", word) => match word {
                 "javascript" | "ecmascript" | "typescript" | "python" | "python-script"
                 | "ruby" | "rust" | "perl" | "csrc" | "c++src" | "c++" | "c++hdr" | "chdr"
@@ -91,7 +91,7 @@ fn by_text(text: &str) -> SourceType {
     }
 }
 
-/// A time or a level among the first words.
+/// Returns `true` if a time or a level is among the first words.
 fn looks_logged(line: &str) -> bool {
     let is_time = |word: &str| {
         let digits = word.bytes().filter(u8::is_ascii_digit).count();

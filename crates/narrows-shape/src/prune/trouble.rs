@@ -1,12 +1,12 @@
-//! The words by which lines of a log speak of trouble.
+//! Recognises errors and warnings in logs by their words.
 
-/// What a line says.
+/// The severity of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sign {
     None,
-    /// Something is not as it should be.
+    /// A line with one of the [`WARNINGS`].
     Warning,
-    /// An error, by the words that protect a line.
+    /// A line with one of the [`ERRORS`], which is protected.
     Error,
 }
 
@@ -27,7 +27,7 @@ const WARNINGS: [&str; 12] = [
     "forbidden",
 ];
 
-/// Ways to ask for trouble without naming it.
+/// Words that ask for errors without naming them.
 const QUESTIONS: [&str; 9] = [
     "why",
     "led to",
@@ -40,7 +40,7 @@ const QUESTIONS: [&str; 9] = [
     "broke",
 ];
 
-/// What a line says, in letters of any case, within other words, too.
+/// Returns the severity of a line. Words match in any case, also inside other words.
 pub(crate) fn sign(line: &str) -> Sign {
     let bytes = line.as_bytes();
     let mut sign = Sign::None;
@@ -63,7 +63,7 @@ pub(crate) fn sign(line: &str) -> Sign {
     sign
 }
 
-/// Whether a goal is about trouble.
+/// Returns `true` if a goal asks for errors or warnings.
 pub(super) fn is_asked_for(goal: &str) -> bool {
     let asks = |at: usize| begins_with_one(&goal.as_bytes()[at..], &QUESTIONS);
     sign(goal) != Sign::None || (0..goal.len()).any(asks)
@@ -74,7 +74,7 @@ fn begins_with_one(text: &[u8], words: &[&str]) -> bool {
         return false;
     };
     words.iter().map(|word| word.as_bytes()).any(|word| {
-        // Two letters turn nearly every word away before it is compared.
+        // Comparing two letters first rejects nearly every word.
         word[0] == a.to_ascii_lowercase()
             && word[2] == c.to_ascii_lowercase()
             && text.len() >= word.len()
@@ -82,7 +82,7 @@ fn begins_with_one(text: &[u8], words: &[&str]) -> bool {
     })
 }
 
-/// The place of each letter in the alphabet, of any case; 31 for what is none.
+/// The index of each letter in the alphabet, ignoring case; 31 for other bytes.
 const LETTERS: [u8; 256] = {
     let mut letters = [31; 256];
     let mut at = 0;
@@ -94,8 +94,8 @@ const LETTERS: [u8; 256] = {
     letters
 };
 
-/// Which letters come second in the words that begin with a letter: few places
-/// of a text pass.
+/// The possible second letters of the words that begin with a given letter, as a filter that few
+/// positions of a text pass.
 const SECONDS: [u32; 32] = {
     let mut seconds = [0; 32];
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! The `aggregate` and `group_by` arguments: numbers over many rows.
+//! The `aggregate` and `group_by` arguments: values computed over many rows.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -41,7 +41,7 @@ impl Aggregate {
         }
     }
 
-    /// Reads one column at the lexer's place.
+    /// Parses one column at the lexer's position.
     pub(super) fn parse(lexer: &mut Lexer<'_>) -> Result<Aggregate, Invalid> {
         let name = lexer.next()?;
         let function = match &name.token {
@@ -83,7 +83,7 @@ impl Aggregate {
     }
 }
 
-/// The name of the column.
+/// Writes the name of the column.
 impl fmt::Display for Aggregate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.alias, &self.path) {
@@ -124,15 +124,15 @@ impl Function {
 pub(super) struct Column {
     count: u64,
     sum: Sum,
-    /// The least or greatest value: its JSON, and a value to compare with.
+    /// The least or greatest value: its sort key and its JSON.
     extreme: Option<(Key, String)>,
     distinct: HashSet<Key>,
-    /// Rows whose value has a type that the function cannot take.
+    /// The number of rows whose value has an unsuitable type for the function.
     pub(super) unfit: u64,
 }
 
 impl Column {
-    /// Adds a row. Returns true if it has the least or greatest value so far.
+    /// Adds a row. Returns `true` if the row has the least or greatest value so far.
     pub(super) fn add(&mut self, aggregate: &Aggregate, row: &Json<'_>) -> bool {
         let Some(path) = &aggregate.path else {
             self.count += 1;
@@ -158,8 +158,8 @@ impl Column {
         false
     }
 
-    /// Keeps a value that is better than those before it, and returns true if it
-    /// is. The first value says which type counts.
+    /// Keeps a value that is better than all previous ones and returns `true` if it is. The type of
+    /// the first value determines which values are compared.
     fn keep(&mut self, value: &Json<'_>, wanted: Ordering) -> bool {
         let key = Key::of(value);
         let is_better = match (&self.extreme, value) {
@@ -178,7 +178,7 @@ impl Column {
         is_better
     }
 
-    /// The result as JSON.
+    /// Returns the result as JSON.
     pub(super) fn result(&self, function: Function) -> String {
         match function {
             Function::Count => self.count.to_string(),
@@ -193,7 +193,7 @@ impl Column {
         }
     }
 
-    /// Returns true if a number did not fit an exact sum.
+    /// Returns `true` if a number did not fit an exact sum.
     pub(super) fn is_rounded(&self) -> bool {
         self.sum.exact.is_none()
     }
@@ -237,7 +237,7 @@ impl Sum {
     }
 }
 
-/// Infinite sums are no JSON numbers.
+/// Formats a float as JSON. Infinite sums become null, because JSON has no such number.
 fn of_float(number: f64) -> String {
     match number.is_finite() {
         true => serde_json::Number::from_f64(number).map_or("null".into(), |n| n.to_string()),
@@ -245,8 +245,8 @@ fn of_float(number: f64) -> String {
     }
 }
 
-/// A value by which rows are grouped and sorted: numbers before texts before
-/// booleans before others, null last. Equal numbers are equal however written.
+/// A value for grouping and sorting rows: numbers sort before texts, then booleans, then other
+/// values, and null last. Equal numbers are equal regardless of their notation.
 #[derive(Debug, Clone)]
 pub(super) enum Key {
     Number(Option<Decimal>, f64),
@@ -263,7 +263,7 @@ impl Key {
             Json::Bool(value) => Key::Bool(*value),
             Json::Number(text) => {
                 let exact = Decimal::parse(text).map(Decimal::trimmed);
-                // The sum makes one zero of both.
+                // Adding zero turns -0.0 into 0.0.
                 Key::Number(exact, decimal::float(text) + 0.0)
             }
             Json::Text(text) => Key::Text(text.clone().into_owned()),
@@ -289,7 +289,7 @@ impl Key {
         self.rank() == other.rank()
     }
 
-    /// The order of a sort: descending turns all but null around.
+    /// Returns the sort order. Descending order reverses everything except nulls.
     pub(super) fn sorted(&self, other: &Key, descending: bool) -> Ordering {
         let order = self.cmp(other);
         let has_null = matches!(self, Key::Null) || matches!(other, Key::Null);
@@ -304,7 +304,7 @@ impl Ord for Key {
     fn cmp(&self, other: &Key) -> Ordering {
         match (self, other) {
             (Key::Number(a, float), Key::Number(b, other)) => {
-                // Rounded to the same number, the exact form decides.
+                // If both numbers round to the same float, their exact forms are compared.
                 let exact = || a.as_ref()?.compare(*b.as_ref()?);
                 let by_float = float.total_cmp(other);
                 by_float.then_with(|| exact().unwrap_or(a.is_some().cmp(&b.is_some())))
@@ -342,7 +342,7 @@ impl std::hash::Hash for Key {
     }
 }
 
-/// A row that an aggregation made.
+/// Writes a member of a JSON object, with a comma if it is not the first.
 pub(super) fn write_member(name: &str, json: &str, into: &mut String) {
     into.push_str(if into.ends_with('{') { "" } else { "," });
     write_text(name, into);

@@ -11,7 +11,7 @@ pub(super) use self::eval::Mismatch;
 pub(super) use self::parse::parse;
 use super::path::Path;
 
-/// A checked condition.
+/// A parsed condition.
 #[derive(Debug, Clone)]
 pub(super) enum Condition {
     Any(Vec<Condition>),
@@ -87,7 +87,7 @@ impl Comparison {
     }
 }
 
-/// Writes the condition so that it can be read again.
+/// Writes the condition in a form that can be parsed again.
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -137,7 +137,7 @@ impl fmt::Display for Literal {
             Literal::Bool(value) => write!(f, "{value}"),
             Literal::Number(text) => f.write_str(text),
             Literal::Text(text) if text.contains(['\\', '\'']) => {
-                let text = serde_json::to_string(text).expect("every text is a JSON string");
+                let text = serde_json::to_string(text).expect("a string can always be serialised");
                 f.write_str(&text)
             }
             Literal::Text(text) => write!(f, "'{text}'"),

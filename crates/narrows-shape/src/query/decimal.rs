@@ -1,12 +1,12 @@
-//! Decimal numbers as JSON writes them, without rounding.
+//! Exact decimal numbers in JSON notation.
 
 use std::cmp::Ordering;
 use std::fmt;
 
-/// Digits behind the point that a number may have.
+/// The most digits after the decimal point.
 const MAX_SCALE: u32 = 36;
 
-/// `mantissa / 10^scale`.
+/// The number `mantissa / 10^scale`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Decimal {
     mantissa: i128,
@@ -19,7 +19,7 @@ impl Decimal {
         scale: 0,
     };
 
-    /// Reads a JSON number; `None` if it does not fit 38 digits.
+    /// Parses a JSON number. Returns `None` if it does not fit 38 digits.
     pub(super) fn parse(text: &str) -> Option<Decimal> {
         let (number, exponent) = match text.find(['e', 'E']) {
             Some(at) => (&text[..at], text[at + 1..].parse::<i32>().ok()?),
@@ -57,8 +57,7 @@ impl Decimal {
         Some(Decimal { mantissa, scale })
     }
 
-    /// The quotient, rounded half away from zero to six digits more than the
-    /// dividend has.
+    /// Returns the quotient, rounded half away from zero to six more digits than the dividend has.
     pub(super) fn divided_by(self, count: u64) -> Option<Decimal> {
         let scale = self.scale + 6;
         let count = i128::from(count);
@@ -68,7 +67,7 @@ impl Decimal {
         Some(Decimal { mantissa, scale }.trimmed())
     }
 
-    /// Without zeros at the end: equal numbers have one such form.
+    /// Removes trailing zeros, so that equal numbers have the same form.
     pub(super) fn trimmed(mut self) -> Decimal {
         while self.scale > 0 && self.mantissa % 10 == 0 {
             self.mantissa /= 10;
@@ -91,8 +90,8 @@ fn power(exponent: u32) -> Option<i128> {
     10_i128.checked_pow(exponent)
 }
 
-/// The order of two JSON numbers. Numbers that a decimal cannot hold are
-/// compared as floating-point numbers.
+/// Compares two JSON numbers. Numbers that do not fit a decimal are compared as floating-point
+/// numbers.
 pub(super) fn compare(one: &str, other: &str) -> Ordering {
     let exact = || Decimal::parse(one)?.compare(Decimal::parse(other)?);
     exact().unwrap_or_else(|| float(one).total_cmp(&float(other)))

@@ -1,4 +1,4 @@
-//! The lines in which two texts differ.
+//! Compares two texts by lines.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,12 +14,11 @@ use super::pattern::Pattern;
 use super::{Answer, LONG_LINE, Limits, MAX_BYTES, Query, Unit};
 use crate::prune::Lines;
 
-/// Characters shown on either side of the difference of two long lines.
+/// The characters shown on either side of the difference between two long lines.
 const AROUND: usize = 100;
 
-/// Compares the lines of `text` with those of `other`, the earlier text. Lines
-/// that only `other` has are written with `-`, those that only `text` has with
-/// `+`. The lines around them have the numbers of `text`.
+/// Compares the lines of `text` with those of `other`, the earlier text. Lines only in `other` are
+/// written with `-`, lines only in `text` with `+`. Context lines have the numbers of `text`.
 pub(super) fn apply(
     query: &Query,
     text: &str,
@@ -57,9 +56,9 @@ pub(super) fn apply(
     }
     if gave_up {
         notes.push(
-            "the comparison took too long: the lines shown differ, but fewer changes may explain \
-             it"
-            .to_owned(),
+            "the comparison took too long and was stopped: the lines shown differ, but not all \
+             of these changes may be necessary"
+                .to_owned(),
         );
     }
     if count == 0 && query.pattern.is_none() && text != other {
@@ -87,15 +86,15 @@ fn counted(lines: usize) -> String {
     }
 }
 
-/// Lines of both texts that stand in for each other.
+/// Lines of the old text and the lines of the new text that replace them.
 #[derive(Debug, Clone)]
 struct Change {
     old: Range<usize>,
     new: Range<usize>,
 }
 
-/// The common beginning and end are set aside first, so that one change in a
-/// long text is found at once. The rest is compared by numbers that stand for
+/// Returns the changes between two texts. The common beginning and end are skipped first, so that a
+/// single change in a long text is found at once. The rest is compared by numbers that identify
 /// lines.
 fn changes(old: &Lines<'_>, new: &Lines<'_>, until: Option<Instant>) -> Vec<Change> {
     let same = |(a, b): &(&str, &str)| a == b;
@@ -137,17 +136,17 @@ struct Writer<'q, 'a, 'b> {
     old: Lines<'a>,
     new: Lines<'b>,
     text: String,
-    /// Changed lines that were written.
+    /// The number of changed lines that were written.
     items: usize,
     removed: usize,
     added: usize,
-    /// The line of the new text up to which nothing is left to write.
+    /// The number of lines of the new text that are finished.
     done: usize,
     pace: Pace<'q>,
 }
 
 impl Writer<'_, '_, '_> {
-    /// Writes a change; the next one begins at the new line `next`.
+    /// Writes a change. `next` is the new line at which the next change begins.
     fn write(&mut self, change: &Change, next: usize) -> Result<(), Refused> {
         let context = self.query.context;
         let before = change.new.start.saturating_sub(context).max(self.done)..change.new.start;
@@ -169,7 +168,7 @@ impl Writer<'_, '_, '_> {
             self.changed('+', at, self.new.line(at), twin)?;
         }
         if self.items == written {
-            // Nothing of it was asked for, so its context is not either.
+            // No line of the change matched, so its context is not needed either.
             self.text.truncate(place);
             return Ok(());
         }
@@ -225,13 +224,13 @@ impl Writer<'_, '_, '_> {
             true => write!(self.text, "{sign}{number}│ {line}"),
             false => write!(self.text, "{sign}{line}"),
         }
-        .expect("a String takes everything");
+        .expect("writing to a String cannot fail");
         Ok(())
     }
 }
 
-/// The part of a line that another does not begin or end with, and some
-/// characters around.
+/// Returns the part of a line between the beginning and the end that it shares with another, with
+/// some characters around it.
 fn difference(line: &str, other: &str) -> Range<usize> {
     let (a, b) = (line.as_bytes(), other.as_bytes());
     let same = |(a, b): &(&u8, &u8)| a == b;

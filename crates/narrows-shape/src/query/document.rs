@@ -1,5 +1,5 @@
-//! Words searched in one JSON document: the answer is the rows of the array that
-//! holds them, because a line of an indented document says little alone.
+//! Searches for words in one JSON document. The answer consists of whole rows of the array that
+//! contains the words, because a single line of an indented document says little.
 
 use super::error::Refused;
 use super::json::{is_valid, value_end};
@@ -9,14 +9,14 @@ use super::text::matching;
 use super::{Answer, LONG_LINE, Limits, Part, Query, RowQuery, table};
 use crate::prune::Lines;
 
-/// Arrays of a document that are searched.
+/// The most arrays of a document that are searched.
 const MAX_ARRAYS: usize = 16;
 
-/// Answers a query by rows. Returns `None` if the text is not one JSON document
-/// or its lines are the better answer: no row matches, or rows are too long.
+/// Answers a query with rows. Returns `None` if the text is not one JSON document, or if lines are
+/// the better answer because no row matches or the rows are too long.
 ///
-/// Ranges of an indented document stay ranges of lines, so that every part of it
-/// can be recovered as it is. On one long line they are ranges of rows.
+/// In an indented document, ranges refer to lines, so that every part of it can be recovered
+/// unchanged. In a document on one long line, ranges refer to rows.
 pub(super) fn apply<'a>(
     query: &Query,
     text: &'a str,
@@ -37,7 +37,7 @@ pub(super) fn apply<'a>(
     if !by_rows || is_valid(document).is_err() {
         return Ok(None);
     }
-    // Without words there is no reason to take other rows than the main ones.
+    // Without words, only the main rows are relevant.
     let count = if pattern.is_some() { MAX_ARRAYS } else { 1 };
     for (at, path) in rows::arrays(document, count) {
         let rows = rows::of_array(document, at, Some(path.to_string()));
@@ -67,14 +67,14 @@ pub(super) fn apply<'a>(
     Ok(None)
 }
 
-/// Returns true if the rows of an answer are longer than lines may be. A row is
-/// one line of the answer, or several short ones where it is shown as its lines.
+/// Returns `true` if the rows of an answer are longer than lines may be. A row is one line of the
+/// answer, or several short ones if it is shown as its lines.
 fn has_long_rows(answer: &Answer<'_>) -> bool {
     let lines = answer.body.lines().count();
     answer.body.len() > LONG_LINE * lines
 }
 
-/// A note on lines that match and are not part of the array.
+/// Returns a note about matching lines outside the array.
 fn outside(
     pattern: &Pattern,
     text: &str,

@@ -1,16 +1,16 @@
-//! Reasons why a query cannot be read or applied.
+//! Errors for queries that cannot be parsed or applied.
 
-/// An argument that cannot be read. The message says what was expected, so that
-/// a model can write the corrected call.
+/// An invalid argument. The message states what was expected, so that a model can write the
+/// corrected call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("Argument '{argument}' {}{message}", at_character(*.position))]
 pub struct Invalid {
-    /// The argument, as `recover_text` names it.
+    /// The name of the argument of `recover_text`.
     pub argument: &'static str,
-    /// The character of the argument, counted from 1, where reading stopped.
+    /// The character at which parsing stopped, counted from 1.
     pub position: Option<usize>,
     pub message: String,
-    /// The argument as it was probably meant, if that can be read.
+    /// The argument as it was probably meant, if it can be corrected.
     pub corrected: Option<String>,
 }
 
@@ -29,20 +29,20 @@ fn at_character(position: Option<usize>) -> String {
     position.map_or_else(String::new, |at| format!("at character {at}: "))
 }
 
-/// A query that does not fit the text it is applied to.
+/// An error for a query that does not fit the text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    #[error("Lines are counted from 1 to {max_line}, and a range ends where it starts or later")]
+    #[error("Lines are numbered from 1 to {max_line}, and a range must not end before it starts")]
     Lines { max_line: usize },
-    #[error("Rows are counted from 1 to {max_row}, and a range ends where it starts or later")]
+    #[error("Rows are numbered from 1 to {max_row}, and a range must not end before it starts")]
     RowRange { max_row: usize },
     #[error(
-        "Characters are counted from 1 to {max_char}, and the last does not come before the first"
+        "Characters are numbered from 1 to {max_char}, and a range must not end before it starts"
     )]
     Chars { max_char: usize },
-    #[error("The selection has more than 64 MiB; ask for less at once")]
+    #[error("The selection exceeds 64 MiB; select less at once")]
     TooMuch,
-    #[error("The query makes too many groups; group by another field, or narrow it by where")]
+    #[error("The query produces too many groups; group by another field, or add a where condition")]
     TooManyGroups,
     #[error("The text has no rows: {0}. Use query, ranges, head or tail, which select lines")]
     NoRows(String),
@@ -51,7 +51,7 @@ pub enum Refused {
 }
 
 impl Refused {
-    /// The code of the failure, for programs.
+    /// Returns the error code for programs.
     pub fn code(&self) -> &'static str {
         match self {
             Refused::Lines { .. }

@@ -1,4 +1,4 @@
-//! The fields that rows have, to correct a misspelt one.
+//! Collects the fields of rows, to suggest corrections for misspelt ones.
 
 use std::collections::HashSet;
 
@@ -6,16 +6,16 @@ use super::json::{Json, tree};
 use super::path::{Path, Step};
 use super::rows::{self, Row};
 
-/// Rows that are looked at for their fields, bytes of them, and fields found.
+/// Limits on the rows and bytes that are read, and on the fields found.
 const MAX_ROWS: usize = 1_000;
 const MAX_BYTES: usize = 512 * 1024;
 const MAX_FIELDS: usize = 60;
 
-/// Objects within objects whose fields count.
+/// The deepest level of nested objects whose fields are included.
 const MAX_DEPTH: usize = 3;
 
-/// Returns the fields of a text's rows, in the order in which they appear;
-/// none if it has no rows. `rows` is the path of their array.
+/// Returns the fields of a text's rows in order of appearance, or nothing if it has no rows. `rows`
+/// is the path of their array.
 pub fn fields(text: &str, rows: Option<&str>) -> Vec<String> {
     let path = super::rows_path(rows.unwrap_or("").trim()).ok().flatten();
     match rows::find(text, path.as_ref()) {
@@ -43,7 +43,7 @@ pub(super) fn of_rows(rows: &[Row<'_>]) -> Vec<String> {
     fields
 }
 
-/// Calls `add` with every field until it returns false.
+/// Calls `add` with every field until it returns `false`.
 fn collect(value: &Json<'_>, path: &mut Path, add: &mut dyn FnMut(String) -> bool) -> bool {
     let Json::Object(members) = value else {
         return true;
@@ -60,7 +60,7 @@ fn collect(value: &Json<'_>, path: &mut Path, add: &mut dyn FnMut(String) -> boo
     true
 }
 
-/// Returns up to three of `known` that are most like `wanted`, the best first.
+/// Returns up to three names in `known` that are most similar to `wanted`, the best first.
 pub fn nearest<'k>(wanted: &str, known: &'k [String]) -> Vec<&'k str> {
     let folded = |name: &str| -> String {
         let letters = name.chars().filter(|letter| letter.is_alphanumeric());

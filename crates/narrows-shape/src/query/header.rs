@@ -1,21 +1,21 @@
-//! The names of columns in texts with tables: the first line of a CSV text, the
-//! first row of a Markdown table.
+//! Finds the column names of tables: the first line of a CSV text, or the first row of a Markdown
+//! table.
 
 use crate::prune::Lines;
 
-/// Lines after the first that are compared with it.
+/// The number of lines that are compared with the first one.
 const SAMPLE: usize = 20;
 
-/// Characters that the name of a column may have.
+/// The longest column name in characters.
 const MAX_NAME: usize = 60;
 
-/// Finds the header of the table that holds a line. Lines are asked for in
-/// ascending order, so that each is looked at once.
+/// Finds the header of the table that contains a line. Lines must be requested in ascending order,
+/// so that each is read only once.
 pub(super) struct Headers<'q, 'a> {
     lines: &'q Lines<'a>,
     is_csv: bool,
-    /// First line of the Markdown table that was looked at last, and the line up
-    /// to which it is known.
+    /// The first line of the last Markdown table, and the line up to which that table has been
+    /// read.
     table: Option<(usize, usize)>,
 }
 
@@ -28,8 +28,7 @@ impl<'q, 'a> Headers<'q, 'a> {
         }
     }
 
-    /// Returns the line that names the columns of the line `at`, both counted
-    /// from 0.
+    /// Returns the header line for the line `at`, both counted from 0.
     pub(super) fn of(&mut self, at: usize) -> Option<usize> {
         if self.is_csv {
             return Some(0);
@@ -57,14 +56,14 @@ fn is_table_row(line: &str) -> bool {
     line.trim_start().starts_with('|')
 }
 
-/// `| --- | :-: |`
+/// Returns `true` for a delimiter row, such as `| --- | :-: |`.
 fn is_delimiter(line: &str) -> bool {
     let line = line.trim();
     line.contains('-') && line.chars().all(|letter| "|-: ".contains(letter))
 }
 
-/// Returns true if the first line looks like names and the lines after it have
-/// as many separators.
+/// Returns `true` if the first line looks like column names and the lines after it have the same
+/// number of separators.
 fn is_csv(lines: &Lines<'_>) -> bool {
     if lines.len() < 3 {
         return false;
@@ -79,13 +78,13 @@ fn is_csv(lines: &Lines<'_>) -> bool {
             all += 1;
             equal += usize::from(separators(line, separator) == wanted);
         }
-        // A quoted field may go on in the next line.
+        // A tenth of the lines may differ, because quoted fields can contain line breaks.
         let is_regular = equal >= 2 && equal * 10 >= all * 9;
         wanted > 0 && is_regular && header.split(separator).all(is_name)
     })
 }
 
-/// Separators outside of quotes.
+/// Counts the separators outside quotes.
 fn separators(line: &str, separator: char) -> usize {
     let mut in_quotes = false;
     let mut count = 0;

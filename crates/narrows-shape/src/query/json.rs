@@ -1,20 +1,20 @@
-//! JSON values that keep their numbers as written, and scans over JSON text.
+//! JSON values that preserve the notation of numbers, and scans of JSON text.
 //!
-//! Everything here expects text that a parser has accepted before. Scans are
-//! iterative and linear; trees stop at a depth that no stack minds.
+//! All functions expect text that a parser has accepted. Scans are iterative and linear; the depth
+//! of trees is limited, so that recursion cannot overflow the stack.
 
 use std::borrow::Cow;
 
 use crate::json::{mended, string_end};
 
-/// Values below are `Null` in a tree.
+/// The deepest level of a tree. Containers below it are `Null`.
 const MAX_DEPTH: usize = 128;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Json<'a> {
     Null,
     Bool(bool),
-    /// As it is written, so that sums stay exact.
+    /// A number in its original notation, so that sums stay exact.
     Number(&'a str),
     Text(Cow<'a, str>),
     Array(Vec<Json<'a>>),
@@ -39,7 +39,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The type, as a reader of JSON Schema calls it.
+    /// Returns the name of the type in JSON Schema.
     pub(super) fn type_name(&self) -> &'static str {
         match self {
             Json::Null => "null",
@@ -85,10 +85,10 @@ impl<'a> Json<'a> {
 }
 
 pub(super) fn write_text(text: &str, into: &mut String) {
-    into.push_str(&serde_json::to_string(text).expect("every text is a JSON string"));
+    into.push_str(&serde_json::to_string(text).expect("a string can always be serialised"));
 }
 
-/// Returns true if the whole text is one JSON value.
+/// Checks that the whole text is one JSON value.
 pub(super) fn is_valid(text: &str) -> Result<(), serde_json::Error> {
     serde_json::from_str::<serde::de::IgnoredAny>(text).map(|_| ())
 }
@@ -150,7 +150,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The text of a JSON string.
+/// Decodes a JSON string.
 pub(super) fn decode(string: &str) -> Cow<'_, str> {
     let inner = string.get(1..string.len().saturating_sub(1)).unwrap_or("");
     if !inner.contains('\\') {
@@ -161,14 +161,14 @@ pub(super) fn decode(string: &str) -> Cow<'_, str> {
     Cow::Owned(decoded.unwrap_or_else(|_| inner.to_owned()))
 }
 
-/// Behind the white space at `at`.
+/// Returns the position after the white space at `at`.
 pub(super) fn space(bytes: &[u8], at: usize) -> usize {
     let rest = bytes.get(at..).unwrap_or_default();
     let is_space = |byte: &&u8| matches!(**byte, b' ' | b'\t' | b'\n' | b'\r');
     at + rest.iter().take_while(is_space).count()
 }
 
-/// Behind the value that begins at `at`.
+/// Returns the position after the value that begins at `at`.
 pub(super) fn value_end(bytes: &[u8], at: usize) -> usize {
     let (mut at, mut depth) = (at, 0_usize);
     while let Some(&byte) = bytes.get(at) {
@@ -204,7 +204,7 @@ pub(super) fn value_end(bytes: &[u8], at: usize) -> usize {
     bytes.len()
 }
 
-/// The elements of the array that begins at `at`, as they are written.
+/// Returns the elements of the array that begins at `at`, in their original notation.
 pub(super) fn elements(text: &str, at: usize) -> Vec<&str> {
     let bytes = text.as_bytes();
     let mut elements = Vec::new();
@@ -220,7 +220,7 @@ pub(super) fn elements(text: &str, at: usize) -> Vec<&str> {
     elements
 }
 
-/// The JSON without the white space between its tokens.
+/// Returns JSON without the white space between its tokens.
 pub(super) fn compact(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut compact = String::with_capacity(text.len());

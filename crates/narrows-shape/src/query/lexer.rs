@@ -1,21 +1,21 @@
-//! The words and signs of `where`, `select`, `sort`, `group_by` and `aggregate`.
+//! Tokens of `where`, `select`, `sort`, `group_by` and `aggregate`.
 
 use super::error::Invalid;
 
-/// Characters that one of these arguments may have.
+/// The most characters of one argument.
 pub(super) const MAX_CHARS: usize = 1_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Token {
-    /// A bare word: a name, or a keyword.
+    /// A bare word: a name or a keyword.
     Word(String),
     /// A name in backticks.
     Quoted(String),
     /// A string in single or double quotes.
     Text(String),
-    /// A number as it is written.
+    /// A number in its original notation.
     Number(String),
-    /// A comparison, or `!`, `&&`, `||`, `-`, `+`, `*`.
+    /// An operator: a comparison, or `!`, `&&`, `||`, `-`, `+`, `*`.
     Sign(&'static str),
     OpenParen,
     CloseParen,
@@ -26,7 +26,7 @@ pub(super) enum Token {
     End,
 }
 
-/// A token and the byte where it begins.
+/// A token and its byte offset.
 #[derive(Debug, Clone)]
 pub(super) struct Placed {
     pub(super) token: Token,
@@ -40,7 +40,7 @@ pub(super) struct Lexer<'a> {
     peeked: Option<Placed>,
 }
 
-/// Longer signs first.
+/// Operators and their canonical forms, the longer ones first.
 const SIGNS: [(&str, &str); 17] = [
     ("==", "="),
     ("!=", "!="),
@@ -90,7 +90,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Takes the next token if it is this keyword or a sign for it.
+    /// Consumes the next token if it is this keyword or an equivalent operator.
     pub(super) fn take_word(&mut self, word: &str) -> Result<bool, Invalid> {
         let is_it = match &self.peek()?.token {
             Token::Word(next) => next.eq_ignore_ascii_case(word),
@@ -111,14 +111,14 @@ impl<'a> Lexer<'a> {
         Ok(is_it)
     }
 
-    /// Returns true if a name and an opening parenthesis follow.
+    /// Returns `true` if a name and an opening parenthesis follow.
     pub(super) fn at_call(&mut self) -> Result<bool, Invalid> {
         let is_name = matches!(self.peek()?.token, Token::Word(_));
-        // The peeked token ends where the next one begins.
+        // `self.at` is the end of the peeked token.
         Ok(is_name && self.text[self.at..].trim_start().starts_with('('))
     }
 
-    /// An error at a byte of the text.
+    /// Returns an error at a byte of the text.
     pub(super) fn expected(&self, at: usize, expected: &str) -> Invalid {
         let rest: String = self.text[at..].chars().take(20).collect();
         let found = match rest.trim() {
@@ -153,7 +153,7 @@ impl<'a> Lexer<'a> {
         Ok(Placed { token, at })
     }
 
-    /// The token at the beginning of `rest`, and how many bytes it has.
+    /// Returns the token at the beginning of `rest` and its length in bytes.
     fn token(&self, rest: &str, at: usize) -> Result<(Token, usize), Invalid> {
         let Some(first) = rest.chars().next() else {
             return Ok((Token::End, 0));
@@ -200,7 +200,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// The length of the JSON number that a text begins with.
+/// Returns the length of the JSON number at the beginning of a text.
 fn number(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let digits = |from: usize| {
@@ -226,7 +226,7 @@ fn number(text: &str) -> Option<usize> {
     Some(length)
 }
 
-/// A name between quotes, in which two of them stand for one.
+/// Parses a quoted name, in which two quotes represent one.
 fn doubled(text: &str, quote: char) -> Option<(String, usize)> {
     let mut name = String::new();
     let mut letters = text.char_indices().skip(1).peekable();
@@ -239,8 +239,8 @@ fn doubled(text: &str, quote: char) -> Option<(String, usize)> {
     None
 }
 
-/// A single-quoted string. Only `\'` and `''` are escapes: a backslash before
-/// anything else is one of a regular expression.
+/// Parses a single-quoted string. Only `\'` and `''` are escapes. Any other backslash belongs to a
+/// regular expression.
 fn single_quoted(text: &str) -> Option<(String, usize)> {
     let mut inner = String::new();
     let mut letters = text.char_indices().skip(1).peekable();
@@ -255,8 +255,8 @@ fn single_quoted(text: &str) -> Option<(String, usize)> {
     None
 }
 
-/// A JSON string. Escapes that JSON does not know are taken as they are, since
-/// models write regular expressions between double quotes too.
+/// Parses a JSON string. Escapes that JSON does not define are kept unchanged, because models also
+/// write regular expressions in double quotes.
 fn double_quoted(text: &str) -> Option<(String, usize)> {
     let bytes = text.as_bytes();
     let mut end = 1;

@@ -6,7 +6,7 @@ use super::error::Invalid;
 use super::lexer::{Lexer, Token};
 use super::path::Path;
 
-/// Columns in one list.
+/// The most columns in one list.
 const MAX_COLUMNS: usize = 32;
 
 /// A field of a row, or a column of an aggregation.
@@ -17,7 +17,7 @@ pub(super) enum Column {
 }
 
 impl Column {
-    /// The name under which a column is written.
+    /// Returns the name of the column in the output.
     pub(super) fn name(&self) -> String {
         match self {
             Column::Field(path) => path.to_string(),
@@ -54,7 +54,7 @@ pub(super) fn columns(argument: &'static str, text: &str) -> Result<Vec<Column>,
     }
 }
 
-/// `-total, name` or `total desc, name asc`.
+/// Parses a sort list: `-total, name` or `total desc, name asc`.
 pub(super) fn sort(text: &str) -> Result<Vec<SortKey>, Invalid> {
     read("sort", text, |lexer| {
         let mut descending = lexer.take_word("-")?;
@@ -72,7 +72,7 @@ pub(super) fn sort(text: &str) -> Result<Vec<SortKey>, Invalid> {
     })
 }
 
-/// A field, or an aggregate if a parenthesis follows the name.
+/// Parses a field, or an aggregate if a parenthesis follows the name.
 fn column(lexer: &mut Lexer<'_>) -> Result<Column, Invalid> {
     match lexer.at_call()? {
         true => Aggregate::parse(lexer).map(Column::Aggregate),
@@ -105,7 +105,7 @@ fn read<T>(
     }
 }
 
-/// Columns of an aggregation need one.
+/// Rejects aggregate columns in `select` and `sort` if there is no `aggregate` argument.
 pub(super) fn check_columns(query: &RowQuery) -> Result<(), Invalid> {
     if !query.aggregate.is_empty() {
         return Ok(());
@@ -114,7 +114,8 @@ pub(super) fn check_columns(query: &RowQuery) -> Result<(), Invalid> {
     let selected = query.select.iter().map(|column| ("select", column));
     for (argument, column) in selected.chain(sorted) {
         if let Column::Aggregate(aggregate) = column {
-            let message = format!("names {aggregate}; write \"aggregate\": \"{aggregate}\" for it");
+            let message =
+                format!("names {aggregate}; to compute it, write \"aggregate\": \"{aggregate}\"");
             return Err(Invalid::new(argument, message));
         }
     }

@@ -1,12 +1,12 @@
-//! Checks of the deadline that do not cost more than the work between them.
+//! Deadline checks that cost less than the work between them.
 
 use super::error::Refused;
 use crate::prune::Deadline;
 
-/// Bytes between two checks.
+/// The bytes of work between two checks.
 const STRIDE: usize = 4 * 1024;
 
-/// Each line or row counts as so many bytes more than it has.
+/// The bytes that each line or row counts in addition to its length.
 const OVERHEAD: usize = 32;
 
 pub(super) struct Pace<'a> {
@@ -19,7 +19,7 @@ impl<'a> Pace<'a> {
         Pace { deadline, spent: 0 }
     }
 
-    /// Counts work on so many bytes.
+    /// Counts work on `bytes` bytes and checks the deadline from time to time.
     pub(super) fn spend(&mut self, bytes: usize) -> Result<(), Refused> {
         self.spent += bytes + OVERHEAD;
         if self.spent > STRIDE {

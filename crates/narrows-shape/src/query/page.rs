@@ -1,11 +1,10 @@
-//! Pages of an answer.
+//! Splits an answer into pages.
 
 use std::ops::Range;
 
-/// Returns the bytes of a text that take `room` characters, from `offset` on;
-/// `None` if no page can begin there. A page ends with a line where that does
-/// not leave it half empty. At least one character is taken, so that reading
-/// page by page comes to an end.
+/// Returns the byte range of `room` characters of a text from `offset`, or `None` if a page cannot
+/// begin there. A page ends at a line end unless that leaves it less than half full. It contains at
+/// least one character, so that reading page by page always ends.
 pub fn page(text: &str, offset: usize, room: usize) -> Option<Range<usize>> {
     let rest = text.get(offset..)?;
     let Some((end, _)) = rest.char_indices().nth(room.max(1)) else {

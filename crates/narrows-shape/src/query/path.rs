@@ -1,4 +1,4 @@
-//! Paths to the fields of a row: `a.b[0]`, other names in backticks.
+//! Paths to the fields of a row: `a.b[0]`, with other names in backticks.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use super::error::Invalid;
 use super::json::Json;
 use super::lexer::{Lexer, Token};
 
-/// Words that cannot be the bare name of a field.
+/// Words that cannot be unquoted field names.
 const RESERVED: [&str; 8] = ["and", "or", "not", "in", "is", "true", "false", "null"];
 
-/// The place of a value inside a row. The empty path is the row itself.
+/// The location of a value in a row. The empty path is the row itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Path {
     pub(super) steps: Vec<Step>,
@@ -22,10 +22,10 @@ pub(super) enum Step {
 }
 
 impl Path {
-    /// Reads a path at the lexer's place.
+    /// Parses a path at the lexer's position.
     pub(super) fn parse(lexer: &mut Lexer<'_>) -> Result<Path, Invalid> {
         let mut first = lexer.next()?;
-        // `$.a` of JSONPath and `.a` of jq.
+        // Accepts `$.a` as in JSONPath and `.a` as in jq.
         if first.token == Token::Word("$".into()) && lexer.peek()?.token == Token::Dot {
             first = lexer.next()?;
         }
@@ -35,7 +35,7 @@ impl Path {
         let first = match first.token {
             Token::Word(word) if !is_reserved(&word) => word,
             Token::Quoted(name) | Token::Text(name) => name,
-            _ => return Err(lexer.expected(first.at, "the name of a field")),
+            _ => return Err(lexer.expected(first.at, "a field name")),
         };
         let mut steps = vec![Step::Key(first)];
         loop {
@@ -47,7 +47,7 @@ impl Path {
                         Token::Word(name) | Token::Quoted(name) | Token::Number(name) => {
                             steps.push(Step::Key(name));
                         }
-                        _ => return Err(lexer.expected(name.at, "the name of a field")),
+                        _ => return Err(lexer.expected(name.at, "a field name")),
                     }
                 }
                 Token::OpenBracket => {
@@ -59,8 +59,8 @@ impl Path {
         }
     }
 
-    /// Returns the value at this path. A row whose own key is written like the
-    /// path (`"a.b"`) counts too, because flattened exports hold such keys.
+    /// Returns the value at this path. A key of the row that is spelt like the path (`"a.b"`)
+    /// matches as well, because flattened exports contain such keys.
     pub(super) fn of<'j, 'a>(&self, row: &'j Json<'a>) -> Option<&'j Json<'a>> {
         self.nested(row).or_else(|| {
             let has_dots = self.steps.len() > 1;
@@ -91,7 +91,7 @@ impl Path {
     }
 }
 
-/// The rest of `[0]` or `["a name"]`.
+/// Parses the rest of `[0]` or `["a name"]`.
 fn index(lexer: &mut Lexer<'_>) -> Result<Step, Invalid> {
     let inner = lexer.next()?;
     let step = match inner.token {

@@ -7,49 +7,49 @@ use regex::{Regex, RegexBuilder};
 use super::error::Invalid;
 use crate::prune::Deadline;
 
-/// Characters that a query may have.
+/// The most characters of a query.
 const MAX_CHARS: usize = 1_000;
 
-/// Words, phrases and expressions in one query.
+/// The most words, phrases and expressions in one query.
 const MAX_TERMS: usize = 32;
 
-/// Bytes that a compiled expression may take. Matching costs at most the size of
-/// the expression times that of the text, so this bounds the slowest match.
+/// The largest compiled expression in bytes. Matching costs at most the size of the expression
+/// times that of the text, so this bounds the slowest match.
 const MAX_COMPILED: usize = 256 * 1024;
 
-/// Bytes for the cache of an expression's states.
+/// The size of the cache for an expression's states, in bytes.
 const MAX_STATES: usize = 2 * 1024 * 1024;
 
-/// Parentheses within parentheses in an expression.
+/// The deepest nesting of parentheses in an expression.
 const MAX_NESTING: u32 = 32;
 
-/// Longer haystacks are searched in windows of this size, so that a caller can
-/// stop between two of them.
+/// The window in which longer texts are searched, so that a caller can stop between two windows.
 const WINDOW: usize = 16 * 1024;
 
-/// Bytes that neighbouring windows share: a match that is not longer is found
-/// wherever it stands.
+/// The bytes that neighbouring windows share. A match of at most this length is found at any
+/// position.
 const OVERLAP: usize = 4 * 1024;
 
-/// Words that are counted alone in a query that finds nothing, and the characters
-/// that are shown of each.
+/// The most words that are counted individually if a query finds nothing, and the characters shown
+/// of each.
 const MAX_COUNTED: usize = 12;
 const MAX_WORD_SHOWN: usize = 30;
 
 const WITHIN_ONE_LINE: &str = "a /regex/ matches within one line; \\n never matches";
 
-/// A checked query: lines or rows match that hold all terms of one alternative.
+/// A parsed query. A line or row matches if it contains all terms of one alternative.
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
     alternatives: Vec<Vec<Regex>>,
-    /// The words of a query that has nothing else.
+    /// The words of a query that consists only of words.
     words: Vec<Box<str>>,
-    /// The query as an expression, for one that finds nothing as words but
-    /// looks like an expression: `ERROR|FATAL`, `id=\d+`.
+    /// The query as a regular expression, as a fallback if it looks like one and finds nothing as
+    /// words: `ERROR|FATAL`, `id=\d+`.
     as_expression: Option<Regex>,
-    /// The query has signs of JSON, which is searched as it is shown, too.
+    /// Set if the query contains JSON punctuation. Rows are then searched in their compact form,
+    /// too.
     pub(super) has_json_signs: bool,
-    /// The reason why a term cannot match within one line.
+    /// The reason for which a term cannot match within one line.
     line_note: Option<&'static str>,
 }
 
@@ -67,7 +67,7 @@ impl Pattern {
             let is_last = at + 1 == terms.len();
             let last = alternatives
                 .last_mut()
-                .expect("there is one from the start");
+                .expect("the list starts with one alternative");
             match term {
                 Term::Word("OR") if !last.is_empty() && !is_last => alternatives.push(Vec::new()),
                 Term::Word(text) | Term::Phrase(text) => last.push(literal(text)?),
@@ -102,7 +102,7 @@ impl Pattern {
         self.line_note
     }
 
-    /// The query read as a regular expression, if it looks like one.
+    /// Returns the query as a regular expression, if it looks like one.
     pub(super) fn as_expression(&self) -> Option<Pattern> {
         let expression = self.as_expression.clone()?;
         Some(Pattern {
@@ -114,8 +114,8 @@ impl Pattern {
         })
     }
 
-    /// The words of the query, each as a pattern of its own with its name. Empty
-    /// if there is one word, or anything else than words that must all match.
+    /// Returns each word of the query with a pattern of its own. The result is empty if the query
+    /// has only one word, or contains anything but words that must all match.
     pub(super) fn words(&self) -> Vec<(String, Pattern)> {
         let terms = self.alternatives.first().map_or(&[][..], |terms| terms);
         if self.words.len() != terms.len() || terms.len() > MAX_COUNTED {
@@ -137,7 +137,7 @@ impl Pattern {
         names.zip(terms).map(word).collect()
     }
 
-    /// Returns true if the text holds all terms of an alternative.
+    /// Returns `true` if the text contains all terms of an alternative.
     pub(super) fn is_match(&self, text: &str, deadline: &Deadline<'_>) -> bool {
         let holds = |term: &Regex| find_at(term, text, 0, deadline).is_some();
         self.alternatives
@@ -145,8 +145,8 @@ impl Pattern {
             .any(|terms| terms.iter().all(holds))
     }
 
-    /// The places in a long line of the terms by which it matches; some of them
-    /// once the deadline has passed, which the caller checks.
+    /// Returns the positions of the matching terms in a long line. After the deadline, which the
+    /// caller checks, the result may be incomplete.
     pub(super) fn places(&self, text: &str, deadline: &Deadline<'_>) -> Vec<Range<usize>> {
         let holds = |term: &Regex| find_at(term, text, 0, deadline).is_some();
         let matching = self
@@ -157,10 +157,10 @@ impl Pattern {
         for term in matching.flatten() {
             let mut from = 0;
             while let Some(found) = find_at(term, text, from, deadline) {
-                // An empty match still moves on.
+                // An empty match must still advance the position.
                 from = text.ceil_char_boundary(found.end.max(found.start + 1));
                 places.push(found);
-                // Every match may cost the scan of a whole window.
+                // Each match may cost the scan of a whole window.
                 if from >= text.len() || deadline.check().is_err() {
                     break;
                 }
@@ -179,8 +179,8 @@ pub(super) fn matcher(text: &str) -> Result<Regex, String> {
     expression(inner.unwrap_or(text), false)
 }
 
-/// Returns the first match from `from` on, or `None` once the deadline has
-/// passed, which the caller checks.
+/// Returns the first match from `from` on. Returns `None` after the deadline, which the caller
+/// checks.
 pub(super) fn find_at(
     term: &Regex,
     text: &str,
@@ -194,8 +194,8 @@ pub(super) fn find_at(
             return term.find_at(text, from).map(|found| found.range());
         }
         let next = text.floor_char_boundary(end - OVERLAP);
-        // A match at the very end of a window may be one of `$`. It is searched
-        // again in the next window, unless it began before that.
+        // A match at the very end of a window may be due to `$`. The next window repeats the search
+        // unless the match began before it.
         if let Some(found) = term.find_at(&text[..end], from)
             && (found.end() < end || found.start() < next)
         {
@@ -213,7 +213,7 @@ enum Term<'a> {
 }
 
 impl Term<'_> {
-    /// The text that is searched as it is.
+    /// Returns the text if it is searched literally.
     fn word(&self) -> Option<Box<str>> {
         match self {
             Term::Word(text) | Term::Phrase(text) => Some((*text).into()),
@@ -230,8 +230,8 @@ impl Term<'_> {
     }
 }
 
-/// Returns true if an expression holds a line feed that is neither optional nor
-/// one of several characters of a class.
+/// Returns `true` if an expression contains a line feed that is not optional and not part of a
+/// character class.
 fn demands_newline(expression: &str) -> bool {
     let mut letters = expression.chars().peekable();
     let mut in_class = false;
@@ -281,8 +281,8 @@ fn phrase(text: &str) -> Option<(Term<'_>, usize)> {
     (end > 0).then(|| (Term::Phrase(&text[1..=end]), end + 2))
 }
 
-/// An expression ends at a slash that is followed by white space or nothing,
-/// so that `/usr/lib/x` stays a word.
+/// Parses an expression between slashes. The closing slash must be followed by flags, white space
+/// or the end, so that `/usr/lib/x` stays a word.
 fn slashes(text: &str) -> Option<(Term<'_>, usize)> {
     let bytes = text.as_bytes();
     let mut at = 1;
@@ -307,12 +307,12 @@ fn slashes(text: &str) -> Option<(Term<'_>, usize)> {
     None
 }
 
-/// Returns true if an expression names capital letters, which then count.
+/// Returns `true` if an expression contains capital letters, which makes it case-sensitive.
 fn has_capitals(expression: &str) -> bool {
     let mut letters = expression.chars();
     while let Some(letter) = letters.next() {
         match letter {
-            // `\S` is no capital.
+            // The letter of an escape such as `\S` does not count.
             '\\' => _ = letters.next(),
             letter if letter.is_uppercase() => return true,
             _ => {}
@@ -338,12 +338,13 @@ fn expression(text: &str, any_case: bool) -> Result<Regex, String> {
                 .to_owned()
         }
         error => {
-            // The last line of the error says why, those before draw the place.
+            // The last line of the error contains the reason; the lines before it mark the
+            // position.
             let why = error.to_string();
             let why = why.lines().last().unwrap_or_default().trim();
             let why = why.strip_prefix("error: ").unwrap_or(why).to_owned();
             format!(
-                "is no regular expression of this kind ({why}); look-around and \
+                "is not a valid regular expression ({why}); look-around and \
                  back-references are not supported"
             )
         }

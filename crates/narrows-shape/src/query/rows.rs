@@ -1,5 +1,5 @@
-//! The rows of a text: JSON Lines, a top-level array, else the largest array of
-//! objects, or the array that a path names.
+//! Finds the rows of a text: JSON Lines, a top-level array, the largest array of objects, or the
+//! array at a given path.
 
 use super::error::Refused;
 use super::json::{self, decode, elements, is_valid, space, value_end};
@@ -9,16 +9,16 @@ use crate::json::string_end;
 
 pub(super) struct Rows<'a> {
     pub(super) rows: Vec<Row<'a>>,
-    /// The place of the array, if it is not the whole text.
+    /// The path of the array, unless it is the whole text.
     pub(super) path: Option<String>,
-    /// Lines among JSON Lines that are not JSON.
+    /// The number of lines among JSON Lines that are not JSON.
     pub(super) skipped: usize,
 }
 
-/// One row, as it is written.
+/// One row in its original notation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row<'a> {
-    /// Counted from 1. For JSON Lines this is the line.
+    /// The row number, counted from 1. For JSON Lines, this is the line number.
     pub(super) number: usize,
     pub(super) text: &'a str,
 }
@@ -52,7 +52,9 @@ fn in_document(text: &str) -> Result<Rows<'_>, Refused> {
             path: None,
             skipped: 0,
         }),
-        None => Err(Refused::NoRows("it holds no array of objects".to_owned())),
+        None => Err(Refused::NoRows(
+            "it contains no array of objects".to_owned(),
+        )),
     }
 }
 
@@ -84,7 +86,8 @@ pub(super) fn of_array(text: &str, at: usize, path: Option<String>) -> Rows<'_> 
     }
 }
 
-/// JSON Lines begin with an object, and at least half of the lines are JSON.
+/// Returns the rows of JSON Lines. The first line must be an object, and at least half of the lines
+/// must be JSON objects.
 fn json_lines(text: &str) -> Option<Rows<'_>> {
     let text = text.trim_start_matches('\u{feff}');
     let lines = text.split('\n').enumerate();
@@ -106,8 +109,8 @@ fn json_lines(text: &str) -> Option<Rows<'_>> {
     })
 }
 
-/// Returns the byte where the value at a path begins. Members before it are
-/// skipped once, so this is linear however long the path is.
+/// Returns the byte offset of the value at a path. Each member is skipped at most once, so this
+/// takes linear time for a path of any length.
 fn place(text: &str, path: &Path) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = space(bytes, 0);
@@ -149,7 +152,7 @@ fn element(text: &str, array: usize, index: usize) -> Option<usize> {
     (*bytes.get(at)? != b']').then_some(at)
 }
 
-/// Behind the comma that follows a value.
+/// Returns the position after the comma that follows a value.
 fn next(bytes: &[u8], end: usize) -> usize {
     let at = space(bytes, end);
     match bytes.get(at) {
@@ -162,15 +165,15 @@ fn next(bytes: &[u8], end: usize) -> usize {
 struct Open {
     start: usize,
     is_array: bool,
-    /// Elements of an array so far, and how many of them are objects.
+    /// The number of elements of an array so far, and of objects among them.
     elements: usize,
     objects: usize,
-    /// The key of the member that is being read.
+    /// The key of the current member.
     key: std::ops::Range<usize>,
 }
 
 impl Open {
-    /// The step of a path from here to the value that is being read.
+    /// Returns the path step from here to the current value.
     fn step(&self, text: &str) -> Step {
         match self.is_array {
             true => Step::Index(self.elements - 1),
@@ -179,13 +182,13 @@ impl Open {
     }
 }
 
-/// The array that holds most objects, the first of several, with its path.
+/// Returns the array with the most objects, or the first of several, with its path.
 fn largest_array(text: &str) -> Option<(usize, Path)> {
     largest_arrays(text, 1).pop()
 }
 
-/// Finds arrays of objects in a JSON document, with their paths: that of the main
-/// rows, then the largest.
+/// Finds arrays of objects in a JSON document, with their paths. The array of the main rows comes
+/// first, followed by the largest ones.
 pub(super) fn arrays(text: &str, count: usize) -> Vec<(usize, Path)> {
     let mut arrays = largest_arrays(text, count);
     if text.starts_with('[') {
@@ -196,7 +199,7 @@ pub(super) fn arrays(text: &str, count: usize) -> Vec<(usize, Path)> {
     arrays
 }
 
-/// The arrays that hold most objects, the first of equal ones before the others.
+/// Returns the arrays with the most objects, in order of size and then of position.
 fn largest_arrays(text: &str, count: usize) -> Vec<(usize, Path)> {
     let mut sizes: Vec<(usize, usize)> = Vec::new();
     scan(text, |_, closed| {
@@ -211,7 +214,7 @@ fn largest_arrays(text: &str, count: usize) -> Vec<(usize, Path)> {
     let starts = sizes.iter().map(|&(_, start)| start);
     arrays.extend(starts.map(|start| (start, Path::default())));
     let mut left = arrays.len();
-    // Paths are made in a second pass: only these arrays need them.
+    // Paths are built in a second pass, because only these arrays need them.
     scan(text, |parents, closed| {
         let array = arrays.iter_mut().find(|(start, _)| *start == closed.start);
         if let Some((_, path)) = array {
@@ -223,8 +226,8 @@ fn largest_arrays(text: &str, count: usize) -> Vec<(usize, Path)> {
     arrays
 }
 
-/// Calls `closed` at the end of every array, with the objects and arrays around
-/// it, until it returns false.
+/// Calls `closed` at the end of every array, with its enclosing objects and arrays, until it
+/// returns `false`.
 fn scan(text: &str, mut closed: impl FnMut(&[Open], &Open) -> bool) {
     let bytes = text.as_bytes();
     let mut open: Vec<Open> = Vec::new();
@@ -248,7 +251,7 @@ fn scan(text: &str, mut closed: impl FnMut(&[Open], &Open) -> bool) {
         let is_key = byte == b'"' && open.last().is_some_and(|last| !last.is_array);
         if is_key {
             let end = string_end(bytes, at);
-            // A string in an object is a key if a colon follows.
+            // A string in an object is a key if a colon follows it.
             let behind = space(bytes, end);
             if bytes.get(behind) == Some(&b':')
                 && let Some(last) = open.last_mut()

@@ -4,18 +4,18 @@ use std::ops::Range;
 
 use super::Part;
 
-/// A range that was looked at, counted from 1, both ends included.
+/// A requested range, counted from 1, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     pub start: usize,
     pub end: usize,
 }
 
-/// Ranges that a summary names one by one.
+/// The most ranges that a summary lists individually.
 const NAMED: usize = 5;
 
-/// The ranges of a part among `count` lines or rows, counted from 0; `None` if
-/// one of them is not there.
+/// Returns the ranges of a part among `count` lines or rows, counted from 0. Returns `None` if a
+/// range does not exist.
 pub(super) fn resolve(part: &Part, count: usize) -> Option<Vec<Range<usize>>> {
     match part {
         Part::Whole | Part::Chars(..) => Some(merged(std::iter::once(0..count).collect())),
@@ -35,7 +35,7 @@ pub(super) fn resolve(part: &Part, count: usize) -> Option<Vec<Range<usize>>> {
     }
 }
 
-/// The ranges in order, those that touch as one.
+/// Sorts the ranges and merges those that touch.
 pub(super) fn merged(mut spans: Vec<Range<usize>>) -> Vec<Range<usize>> {
     spans.sort_by_key(|span| span.start);
     let mut merged: Vec<Range<usize>> = Vec::new();
@@ -56,7 +56,7 @@ pub(super) fn spans(ranges: &[Range<usize>]) -> Vec<Span> {
     ranges.iter().map(span).collect()
 }
 
-/// `lines 2-3, 6 of 6`, `line 1 of 6`
+/// Describes ranges: `lines 2-3, 6 of 6` or `line 1 of 6`.
 pub(super) fn describe(unit: &str, ranges: &[Range<usize>], total: usize) -> String {
     if ranges.is_empty() {
         return format!("no {unit} of {total}");

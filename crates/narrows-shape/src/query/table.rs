@@ -1,4 +1,4 @@
-//! Rows: filtered, grouped, aggregated, sorted, limited and written.
+//! Filters, groups, aggregates, sorts, limits and writes rows.
 
 mod groups;
 
@@ -22,10 +22,10 @@ use super::text::write_lines;
 use super::{Answer, LONG_LINE, MAX_BYTES, Part, Query, RowQuery, Unit};
 use crate::prune::{Deadline, Lines};
 
-/// Fields named in a note about an unknown one.
+/// The most fields listed in a note about an unknown field.
 const FIELDS_NAMED: usize = 20;
 
-/// Answers a query by rows. `text` is the text that the rows are part of.
+/// Answers a query by rows. `text` is the text that contains the rows.
 pub(super) fn apply(
     query: &Query,
     row_query: &RowQuery,
@@ -52,16 +52,16 @@ struct Table<'q, 'a> {
     row_query: &'q RowQuery,
     text: &'q str,
     rows: &'q Rows<'a>,
-    /// Fields that no row had so far, with the argument that names them.
+    /// Fields that no row has had so far, with the argument that names them.
     unknown: Vec<(&'static str, &'q Path)>,
-    /// Rows in which different types were compared.
+    /// The number of rows in which different types were compared.
     mismatched: usize,
     first_mismatch: Option<(String, &'static str)>,
     notes: Vec<String>,
     pace: Pace<'q>,
 }
 
-/// A row that matches, with the values it is sorted by.
+/// A matching row with its sort keys.
 struct Match<'a> {
     row: Row<'a>,
     keys: Vec<Key>,
@@ -123,7 +123,7 @@ impl<'a> Table<'_, 'a> {
         })
     }
 
-    /// The ranges of row numbers. Those of JSON Lines may have gaps.
+    /// Returns the ranges of row numbers. The numbers of JSON Lines may have gaps.
     fn ranges(&self) -> Result<Vec<Range<usize>>, Refused> {
         let rows = &self.rows.rows;
         let max_row = match self.query.part {
@@ -213,7 +213,7 @@ impl<'a> Table<'_, 'a> {
             .collect()
     }
 
-    /// Adds what a reader must know about the rows that were looked at.
+    /// Adds notes about the rows that were read.
     fn note_rows(&mut self, base: &[Row<'_>]) {
         if let Some(path) = &self.rows.path {
             self.notes.push(format!("array: {path}"));
@@ -247,9 +247,8 @@ impl<'a> Table<'_, 'a> {
         }
     }
 
-    /// Returns the lines of the rows, as they are written, with the lines around
-    /// them: a client that edits a file needs its exact text. Returns `None` if
-    /// rows have no lines of their own or come in another order.
+    /// Returns the original lines of the rows with their context, because a client that edits a
+    /// file needs its exact text. Returns `None` if the rows share lines or have another order.
     fn write_as_lines(&mut self, found: &[Match<'a>]) -> Result<Option<String>, Refused> {
         let row_query = self.row_query;
         if !row_query.sort.is_empty() || !row_query.select.is_empty() {
@@ -279,7 +278,7 @@ impl<'a> Table<'_, 'a> {
         write_lines(self.query, &lines, &wanted, self.pace.deadline).map(Some)
     }
 
-    /// Returns where a row stands, which is a slice of the text.
+    /// Returns the position of a row, which is a slice of the text.
     fn place_of(&self, row: &str) -> Option<usize> {
         let text = self.text.as_ptr() as usize;
         let first = (row.as_ptr() as usize).checked_sub(text)?;
@@ -298,7 +297,7 @@ impl<'a> Table<'_, 'a> {
                 self.notes.push("shown as lines".to_owned());
                 return Ok(body);
             }
-            self.notes.push("context is for lines".to_owned());
+            self.notes.push("context applies only to lines".to_owned());
         }
         let mut body = String::new();
         for Match { row, .. } in found.iter().take(limit) {
@@ -307,7 +306,7 @@ impl<'a> Table<'_, 'a> {
                 body.push('\n');
             }
             if self.query.numbers.unwrap_or(true) {
-                write!(body, "{}│ ", row.number).expect("a String takes everything");
+                write!(body, "{}│ ", row.number).expect("writing to a String cannot fail");
             }
             match self.row_query.select.is_empty() {
                 true => body.push_str(&compact(row.text)),
@@ -339,8 +338,8 @@ fn compare(sort: &[SortKey], a: &[Key], b: &[Key]) -> std::cmp::Ordering {
     different.next().unwrap_or(std::cmp::Ordering::Equal)
 }
 
-/// Words are searched in the JSON of a row and, where that has escapes, in its
-/// decoded strings. A row of several lines is searched as it is shown, too.
+/// Returns `true` if a row matches. Words are searched in the JSON of the row and, if it contains
+/// escapes, in its decoded strings. A row of several lines is also searched in its compact form.
 fn matches(pattern: &Pattern, row: &Row<'_>, deadline: &Deadline<'_>) -> bool {
     if pattern.has_json_signs
         && row.text.contains('\n')
@@ -370,7 +369,7 @@ fn add_strings(value: &Json<'_>, into: &mut String) {
     }
 }
 
-/// All fields that a query names. Rows take away those they have.
+/// Returns all fields that a query names. Fields found in a row are removed later.
 fn unknown_at_first(query: &RowQuery) -> Vec<(&'static str, &Path)> {
     let mut paths = Vec::new();
     if let Some(condition) = &query.condition {
@@ -381,7 +380,7 @@ fn unknown_at_first(query: &RowQuery) -> Vec<(&'static str, &Path)> {
     named.extend(query.group_by.iter().map(|path| ("group_by", path)));
     let aggregated = query.aggregate.iter().filter_map(|one| one.path.as_ref());
     named.extend(aggregated.map(|path| ("aggregate", path)));
-    // With an aggregation these name its columns.
+    // With an aggregation, `sort` and `select` name its columns.
     if query.aggregate.is_empty() {
         let sorted = query.sort.iter().filter_map(|key| key.column.field());
         named.extend(sorted.map(|path| ("sort", path)));
@@ -397,7 +396,7 @@ fn unknown_at_first(query: &RowQuery) -> Vec<(&'static str, &Path)> {
     once
 }
 
-/// A note on a name that no row has.
+/// Returns a note about a field that no row has.
 pub(super) fn unknown_field(argument: &str, name: &str, known: &[String]) -> String {
     let near = fields::nearest(name, known);
     let hint = match near.is_empty() {

@@ -14,7 +14,7 @@ fn limits() -> Limits<'static> {
     }
 }
 
-/// Answers a request as one text: the line about the answer, then its body.
+/// Returns the answer to a request as one text: the head line, then the body.
 fn answer(text: &str, request: Request) -> String {
     let query = match request.check() {
         Ok(query) => query,
@@ -32,7 +32,7 @@ fn answer(text: &str, request: Request) -> String {
 
 #[track_caller]
 fn check(text: &str, request: Request, expected: Expect) {
-    // A raw string cannot show a CR.
+    // A raw string cannot contain a CR.
     expected.assert_eq(&answer(text, request).replace('\r', "\\r"));
 }
 

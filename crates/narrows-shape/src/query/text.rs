@@ -1,4 +1,4 @@
-//! Lines and characters of a text, by place or by search.
+//! Selects lines and characters of a text, by position or by search.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -12,8 +12,8 @@ use super::span::{self, describe, merged, spans};
 use super::{Answer, LONG_LINE, MAX_BYTES, Part, Query, Unit};
 use crate::prune::{Deadline, Lines};
 
-/// Characters shown on either side of a match in a long line, for each line of
-/// context and once more.
+/// The characters shown on either side of a match in a long line, multiplied by one more than the
+/// lines of context.
 const AROUND: usize = 200;
 
 pub(super) fn apply<'a>(
@@ -38,7 +38,7 @@ fn by_place<'a>(
     lines: &Lines<'a>,
     ranges: Vec<Range<usize>>,
 ) -> Result<Answer<'a>, Refused> {
-    // Without numbers a reader cannot see where one of several ranges ends.
+    // Without numbers, a reader cannot see the boundaries between several ranges.
     let numbers = query.numbers.unwrap_or(ranges.len() > 1);
     let shown = limited(ranges, query.limit);
     let is_whole = matches!(query.part, Part::Whole) && query.limit.is_none();
@@ -68,7 +68,7 @@ fn by_place<'a>(
     })
 }
 
-/// The first so many lines of the ranges.
+/// Returns the first `limit` lines of the ranges.
 pub(super) fn limited(ranges: Vec<Range<usize>>, limit: Option<usize>) -> Vec<Range<usize>> {
     let mut left = limit.unwrap_or(usize::MAX);
     let mut limited = Vec::new();
@@ -125,9 +125,9 @@ fn chars(text: &str, start: i64, end: i64, count_only: bool) -> Result<Answer<'_
     })
 }
 
-/// Returns the byte offset of the character with this index, from 0. Counts whole
-/// blocks instead of decoding them, because a client that reads a text page by
-/// page makes each call skip all earlier pages.
+/// Returns the byte offset of the character at `index`, counted from 0. Whole blocks are counted
+/// without being decoded, because each call of a client that reads page by page skips all earlier
+/// pages.
 fn char_offset(text: &str, index: usize) -> Option<usize> {
     const BLOCK: usize = 4096;
     let (mut from, mut left) = (0, index);
@@ -194,8 +194,8 @@ fn search<'a>(
     })
 }
 
-/// A note on how many lines hold each word of a query whose words no line holds
-/// together, so that a client knows which of them to leave out.
+/// Returns a note with the number of lines that contain each word, if no line contains all of them.
+/// A client can then decide which words to omit.
 fn counts_of_words(
     pattern: &Pattern,
     lines: &Lines<'_>,
@@ -210,7 +210,7 @@ fn counts_of_words(
     (!counts.is_empty()).then(|| format!("each word alone: {}", counts.join(", ")))
 }
 
-/// The lines that match, counted from 0.
+/// Returns the matching lines, counted from 0.
 pub(super) fn matching(
     pattern: &Pattern,
     lines: &Lines<'_>,
@@ -229,22 +229,22 @@ pub(super) fn matching(
     Ok(found)
 }
 
-/// Writes matching lines with their context, and of long lines the characters
-/// around each match. Matches begin with `7│ `, lines around them with `8: `, and
-/// `⋯` stands for the lines between two blocks.
+/// Writes matching lines with their context, and the characters around each match in long lines.
+/// Matches begin with `7│ `, context lines with `8: `, and `⋯` replaces the lines between two
+/// blocks.
 struct Matches<'q, 'a> {
     query: &'q Query,
-    /// The pattern that long lines match.
+    /// The pattern to find in long lines.
     pattern: Option<&'q Pattern>,
     limit: Option<usize>,
     lines: &'q Lines<'a>,
     text: String,
-    /// Matching lines, and places in long ones, that were written.
+    /// The number of matching lines, and of excerpts from long lines, that were written.
     items: usize,
-    /// A byte of the text and the characters before it. Places come in order,
-    /// so characters are counted once.
+    /// A byte position and the number of characters before it. Positions come in ascending order,
+    /// so that characters are counted once.
     chars: (usize, usize),
-    /// The line up to which nothing is left to write.
+    /// The number of lines that are finished.
     done: usize,
     /// The header of the last matching line.
     header: Option<usize>,
@@ -279,7 +279,7 @@ impl<'q, 'a> Matches<'q, 'a> {
         }
     }
 
-    /// Returns how many of the matching lines were written.
+    /// Writes the matching lines and returns the number of lines that were written.
     fn write(&mut self, found: &[usize]) -> Result<usize, Refused> {
         let mut headers = Headers::new(self.lines);
         let context = self.query.context;
@@ -301,7 +301,7 @@ impl<'q, 'a> Matches<'q, 'a> {
             }
             self.items += 1;
             self.write_gap(first);
-            // A long line beside a short one is not taken along.
+            // Long lines are omitted from the context of short ones.
             for line in first..=last {
                 if line == at || !self.is_long(line) {
                     self.write_line(line, if line == at { "│ " } else { ": " })?;
@@ -312,8 +312,8 @@ impl<'q, 'a> Matches<'q, 'a> {
         Ok(found.len())
     }
 
-    /// Writes the header of a table before the first match in it, unless it is
-    /// among the matches or the lines around them.
+    /// Writes the header of a table before its first match, unless the header is already among the
+    /// matches or their context.
     fn write_header(&mut self, header: Option<usize>, first: usize) -> Result<(), Refused> {
         let is_known = self.header == header;
         self.header = header;
@@ -349,7 +349,7 @@ impl<'q, 'a> Matches<'q, 'a> {
             self.text.push('\n');
         }
         if self.query.numbers.unwrap_or(true) {
-            write!(self.text, "{}{sign}", at + 1).expect("a String takes everything");
+            write!(self.text, "{}{sign}", at + 1).expect("writing to a String cannot fail");
         }
     }
 
@@ -389,7 +389,7 @@ impl<'q, 'a> Matches<'q, 'a> {
             let length = text[place.clone()].chars().count();
             self.number(at, "│");
             write!(self.text, "⟦chars {}-{}⟧ ", first + 1, first + length)
-                .expect("a String takes everything");
+                .expect("writing to a String cannot fail");
             self.text.push_str(&text[place]);
         }
         Ok(())

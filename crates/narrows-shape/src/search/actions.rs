@@ -1,13 +1,12 @@
-//! What is done to an object, coarsely: enough to tell the tools for the same
-//! object apart. "Which branches are there" must not find the tool that deletes
-//! them first.
+//! Coarse actions that distinguish tools for the same object. "Which branches are there" must not
+//! find the tool that deletes branches first.
 
 use std::sync::LazyLock;
 
 use super::concepts::CONCEPTS;
 use crate::terms::{ConceptMember, Word};
 
-/// What a tool does, or is asked to do.
+/// An action that a tool performs or a query asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Read,
@@ -19,24 +18,24 @@ pub(super) enum Action {
     Stop,
 }
 
-/// Several of them: `open` may be to read and to create.
+/// A set of actions: `open` may mean both reading and creating.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Actions(u8);
 
-/// What each concept has somebody do, for those that are verbs.
+/// The action of each concept that is a verb.
 static OF_CONCEPTS: LazyLock<Vec<Option<Action>>> = LazyLock::new(|| {
     let tags = CONCEPTS.tags();
     tags.map(|tag| tag.and_then(Action::parse)).collect()
 });
 
-/// Words that often mean something else do not say what is to be done.
+/// The lowest weight of a concept that determines an action. Ambiguous words do not.
 const SURE: f32 = 0.5;
 
 const SAME: f32 = 1.2;
-/// What is sometimes called the other: to add is to change, to post to create.
+/// Actions that are easily confused: adding is a change, and posting creates something.
 const NEAR: f32 = 0.97;
 const OTHER: f32 = 0.85;
-/// To read and to write, whichever was asked for.
+/// Reading instead of writing, or the reverse.
 const READ_OR_WRITE: f32 = 0.8;
 const CONTRARY: f32 = 0.7;
 
@@ -68,7 +67,7 @@ impl Action {
 impl Actions {
     pub(super) const READ: Actions = Actions(1 << Action::Read as u8);
 
-    /// What a word or phrase that stands for these concepts has somebody do.
+    /// Returns the actions of a word or phrase with these concepts.
     pub(super) fn of(members: &[ConceptMember]) -> Actions {
         let sure = members.iter().filter(|member| member.weight >= SURE);
         let of_concept = |member: &ConceptMember| *OF_CONCEPTS.get(usize::from(member.concept))?;
@@ -76,8 +75,8 @@ impl Actions {
         Actions(actions.fold(0, |set, action| set | 1 << action as u8))
     }
 
-    /// What a tool does, by the first verb in its name, or else by the word its
-    /// description begins with.
+    /// Returns the actions of a tool, from the first verb in its name or else from the first word
+    /// of its description.
     pub(super) fn of_tool(name: &[Word], description: &[Word]) -> Actions {
         let words = name.iter().chain(description.first());
         let mut actions = words.map(|word| Actions::of(CONCEPTS.of_stem(&word.stem)));
@@ -90,7 +89,7 @@ impl Actions {
         self.0 == 0
     }
 
-    /// How well a tool that does these fits what is wanted: a factor around 1.
+    /// Returns a factor around 1 for how well these actions fit the wanted ones.
     pub(super) fn fit(self, wanted: Actions) -> f32 {
         if self.is_empty() || wanted.is_empty() {
             return 1.0;

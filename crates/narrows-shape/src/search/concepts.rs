@@ -1,4 +1,4 @@
-//! What tools work with and do: the table `concepts.txt`, read once.
+//! The concepts that tools deal with: the parsed table `concepts.txt`.
 
 use std::sync::LazyLock;
 

@@ -1,5 +1,5 @@
-//! Which texts have which words and concepts, and how much of them: BM25 over
-//! weighted fields, asked with alternatives.
+//! An index of the words and concepts in texts: BM25 over weighted fields, with alternatives for
+//! each term.
 
 use std::collections::HashMap;
 
@@ -9,32 +9,31 @@ use super::query::Ask;
 use crate::rank::{Bm25, frequency, rarity};
 use crate::terms::{ConceptMember, Language, Word};
 
-/// The fields of a tool are divided by their lengths before they are added up
-/// (BM25F), so that the length of the whole does not count. With the usual
-/// saturation of 1.2 a right tool is among the first five for 76.2 % instead of
-/// 77.0 % of the requests of `bench/exposure`.
+/// The fields of a tool are divided by their lengths before they are added up (BM25F), so the total
+/// length does not count again. With the usual saturation of 1.2, a right tool is among the first
+/// five for 76.2 % instead of 77.0 % of the requests of `bench/exposure`.
 const BM25: Bm25 = Bm25 {
     saturation: 2.0,
     length: 0.0,
 };
-/// A word that means the same, against the word itself.
+/// The weight of a synonym relative to the word itself.
 const SYNONYM: f32 = 0.7;
-/// A phrase is hardly mistaken, and counts as much as the very word.
+/// The weight of a phrase. Phrases are rarely ambiguous and count as much as the exact word.
 const PHRASE: f32 = 1.0;
-/// A word inside of a phrase, for the concepts it has alone.
+/// The weight of the concepts of a single word that is part of a phrase.
 const IN_PHRASE: f32 = 0.5;
-/// Verbs are found in every server; what they are about tells more.
+/// The weight of verbs. Verbs occur in every server; their objects are more specific.
 const VERB: f32 = 0.7;
-/// A synonym in a tool's name, against the word itself.
+/// The weight of a synonym in a tool's name relative to the word itself.
 const SYNONYM_IN_NAME: f32 = 0.8;
 
-/// The words of an index, by number.
+/// The words of an index, identified by numbers.
 #[derive(Default)]
 pub(super) struct Vocabulary {
     numbers: HashMap<String, u32>,
     /// The concepts of each word.
     members: Vec<&'static [ConceptMember]>,
-    /// Whether a phrase may begin with it.
+    /// Marks the words that may begin a phrase.
     opens: Vec<bool>,
 }
 
@@ -62,10 +61,10 @@ impl Vocabulary {
     }
 }
 
-/// One text while it is read.
+/// A text that is being indexed.
 pub(super) struct Text {
     terms: Vec<(u32, f32)>,
-    /// How much it has of each concept.
+    /// The weight of each concept in the text.
     concepts: Vec<f32>,
 }
 
@@ -77,8 +76,7 @@ impl Text {
         }
     }
 
-    /// Adds the words of a field with their weight, and what they stand for with
-    /// that part of it.
+    /// Adds the words of a field with `weight`, and their concepts with `weight * part`.
     pub(super) fn add(
         &mut self,
         vocabulary: &mut Vocabulary,
@@ -113,7 +111,7 @@ impl Text {
     }
 }
 
-/// Texts, added one after the other, then asked.
+/// An index of texts, which cannot change after it has been built.
 #[derive(Default)]
 pub(super) struct Corpus {
     terms: Vec<Entries>,
@@ -121,7 +119,7 @@ pub(super) struct Corpus {
     texts: u32,
 }
 
-/// Where a word or concept occurs, and how rare it is.
+/// The texts that contain a word or concept, and its rarity.
 #[derive(Default)]
 struct Entries {
     texts: Vec<(u32, f32)>,
@@ -136,7 +134,7 @@ impl Corpus {
         }
         let texts = corpus.texts as f32;
         for entries in corpus.terms.iter_mut().chain(&mut corpus.concepts) {
-            // A text with only a trace of it counts for less than one.
+            // A text with only a trace of the word counts as less than one text.
             let with = entries.texts.iter().map(|&(_, has)| (2.0 * has).min(1.0));
             let with: f32 = with.sum();
             entries.rarity = rarity(texts, with);
@@ -163,15 +161,15 @@ impl Corpus {
         }
     }
 
-    /// How rare a word is.
+    /// Returns the rarity of a word.
     pub(super) fn rarity(&self, term: u32) -> f32 {
         self.terms
             .get(term as usize)
             .map_or(0.0, |entries| entries.rarity)
     }
 
-    /// What each text has of what is asked, from 0 to 1. Of the ways to say one
-    /// thing only the best counts.
+    /// Returns the score of each text, from 0 to 1. Of the alternatives for one term, only the best
+    /// counts.
     pub(super) fn score(&self, vocabulary: &Vocabulary, asks: &[Ask]) -> Vec<f32> {
         let mut scores = vec![0.0; self.texts as usize];
         let mut best = vec![0.0_f32; self.texts as usize];
@@ -198,7 +196,7 @@ impl Corpus {
             {
                 add(self.terms.get(term as usize), 1.0);
             }
-            // A word of many meanings is a weak sign of each.
+            // A word with many meanings is weak evidence for each of them.
             let crowd = (ask.members.len().max(1) as f32).powf(-0.25);
             let meant = crowd * if ask.word.is_some() { SYNONYM } else { PHRASE };
             for member in &ask.members {
@@ -230,7 +228,7 @@ fn push(all: &mut Vec<Entries>, at: usize, text: u32, weight: f32) {
     all[at].texts.push((text, has));
 }
 
-/// What is asked for, by number, to see how much of a name it covers.
+/// The wanted words and concepts by number, to measure their share in a name.
 pub(super) struct Wanted {
     terms: Vec<f32>,
     concepts: Vec<f32>,
@@ -261,8 +259,8 @@ impl Wanted {
         wanted
     }
 
-    /// From 0 to 1: how much of a name is asked for. Its words come with their
-    /// shares of it.
+    /// Returns the share of a name that the query asks for, from 0 to 1. `name` holds the words and
+    /// their shares.
     pub(super) fn covers(&self, vocabulary: &Vocabulary, name: &[(u32, f32)]) -> f32 {
         let covered = name.iter().map(|&(word, share)| {
             let own = self.terms.get(word as usize).copied().unwrap_or_default();

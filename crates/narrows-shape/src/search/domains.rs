@@ -1,20 +1,20 @@
-//! What a server is for, and what a query is about: profiles over the domains
-//! of `domains.txt`. They choose between servers, not between the tools of one.
+//! Profiles of servers and queries over the domains of `domains.txt`. They distinguish servers
+//! rather than the tools of one server.
 
 use std::sync::LazyLock;
 
 use super::query_words::QueryWord;
 use crate::terms::{self, ConceptMember, ConceptTable, Language, Word};
 
-/// What servers are for.
+/// The parsed table of domains.
 static DOMAINS: LazyLock<ConceptTable> =
     LazyLock::new(|| ConceptTable::parse(include_str!("domains.txt")));
 
-/// How much a text is about each domain.
+/// The weight of each domain in a text.
 #[derive(Clone, Debug)]
 pub(super) struct Profile(Vec<f32>);
 
-/// A query of a single word is less sure of its domain than one of many.
+/// Reduces the weight of short queries, because a single word is weak evidence for a domain.
 const DOUBT: f32 = 0.5;
 
 impl Profile {
@@ -27,13 +27,13 @@ impl Profile {
         self.add_words(Language::English, words, |_| weight);
     }
 
-    /// To be called after the last word of a server, so that all are compared
-    /// alike, however many tools they have.
+    /// Normalises the profile, so that servers are comparable regardless of the number of their
+    /// tools. Must be called after the last word.
     pub(super) fn finish(&mut self) {
         self.divide(0.0);
     }
 
-    /// What a line of a query is about.
+    /// Returns the profile of a line of a query.
     pub(super) fn of_query(
         language: Language,
         words: &[Word],
@@ -53,7 +53,7 @@ impl Profile {
         profile
     }
 
-    /// From 0 to 1: how much of the same both are about.
+    /// Returns the similarity of two profiles, from 0 to 1.
     pub(super) fn likeness(&self, other: &Profile) -> f32 {
         self.0.iter().zip(&other.0).map(|(a, b)| a * b).sum()
     }
@@ -64,7 +64,7 @@ impl Profile {
             let (members, length) = match DOMAINS.of_phrase(language, &words[at..]) {
                 Some(phrase) => phrase,
                 None => match DOMAINS.of_word(language, word) {
-                    // Names of products are the same everywhere.
+                    // Product names are the same in all languages.
                     [] => (DOMAINS.of_stem(&word.stem), 1),
                     members => (members, 1),
                 },
@@ -74,7 +74,7 @@ impl Profile {
         }
     }
 
-    /// A word of several domains says less about each.
+    /// Adds the domains of a word. A word with several domains counts less for each.
     fn add_members(&mut self, members: &[ConceptMember], weight: f32) {
         let share = weight / (members.len().max(1) as f32).sqrt();
         for member in members {

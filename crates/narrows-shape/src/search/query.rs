@@ -1,5 +1,5 @@
-//! What a line of a query asks for: its words with their weights, what they
-//! stand for, and what is to be done.
+//! Parses the lines of a query: the words with their weights, their concepts, and the wanted
+//! action.
 
 use super::actions::Actions;
 use super::concepts::CONCEPTS;
@@ -7,46 +7,47 @@ use super::domains::Profile;
 use super::query_words;
 use crate::terms::{self, ConceptMember, Language, Word};
 
-/// How many lines of a query are read, each another way to say the same.
+/// The most lines of a query. Each line is another wording of the same request.
 const MOST_LINES: usize = 16;
-/// How many letters of a query are read.
+/// The most characters of a query.
 const MOST_LETTERS: usize = 4000;
-/// How many words or phrases of a line are looked for.
+/// The most words or phrases of a line that are searched for.
 const MOST_ASKS: usize = 64;
-/// German words that may be several written as one, in bytes.
+/// The length in bytes of German words that may be compounds.
 const COMPOUND: std::ops::RangeInclusive<usize> = 8..=64;
-/// The least letters of a word inside of such a one.
+/// The fewest letters of a word inside a compound.
 const COMPOUND_PART: usize = 4;
 
-/// A word inside of a phrase that is known as a whole.
+/// The weight of a word that is part of a known phrase.
 const IN_PHRASE: f32 = 0.4;
-/// A capital letter inside of an English sentence: a name is hardly a verb.
+/// The weight of the concepts of a capitalised word inside an English sentence, which is probably a
+/// name and not a verb.
 const NAME: f32 = 0.5;
-/// A phrase whose words stand apart, against one that is said as the table has it.
+/// The weight of a phrase with other words in between, relative to an exact phrase.
 const LOOSE: f32 = 0.6;
-/// How many of those are looked for.
+/// The most phrases of this kind that are searched for.
 const MOST_LOOSE: usize = 6;
-/// Less than that is too little to say what is to be done.
+/// The lowest weight of a word that determines the action.
 const LEAST_TO_ACT: f32 = 0.5;
 
 /// One line of a query.
 pub(super) struct Line {
     pub(super) asks: Vec<Ask>,
-    /// What is to be done, as far as the line says so.
+    /// The wanted actions, if the line indicates any.
     pub(super) actions: Actions,
     pub(super) about: Profile,
 }
 
-/// A word or phrase to look for.
+/// A word or phrase to search for.
 pub(super) struct Ask {
-    /// The word itself, if it is one.
+    /// The word, unless this is a phrase.
     pub(super) word: Option<Word>,
-    /// What it stands for.
+    /// The concepts of the word or phrase.
     pub(super) members: Vec<ConceptMember>,
     pub(super) weight: f32,
 }
 
-/// The lines of a query that ask for anything.
+/// Returns the lines of a query that contain search terms.
 pub(super) fn lines(query: &str) -> Vec<Line> {
     let end = query
         .char_indices()
@@ -55,7 +56,7 @@ pub(super) fn lines(query: &str) -> Vec<Line> {
     let lines = query[..end].lines().filter(|line| !line.trim().is_empty());
     let lines = lines.take(MOST_LINES).map(|text| {
         let line = Line::read(text, true);
-        // Some tools are called by nothing but little words.
+        // The names of some tools consist only of fillers.
         if line.asks.is_empty() {
             Line::read(text, false)
         } else {
@@ -115,7 +116,8 @@ impl Line {
         line
     }
 
-    /// Adds phrases whose words stand apart, but for what is said outright.
+    /// Adds phrases whose words are not adjacent, unless the query contains the same concept as an
+    /// exact phrase.
     fn push_loose(&mut self, loose: Vec<ConceptMember>) {
         let phrases = self.asks.iter().filter(|ask| ask.word.is_none());
         let said = phrases.flat_map(|ask| ask.members.iter().map(|member| member.concept));
@@ -136,7 +138,7 @@ impl Line {
         if self.asks.len() >= MOST_ASKS {
             return;
         }
-        // The first verb: what follows is about its object.
+        // The first verb determines the action; later words describe its object.
         if self.actions.is_empty() && weight >= LEAST_TO_ACT {
             self.actions = Actions::of(&members);
         }
@@ -148,8 +150,8 @@ impl Line {
     }
 }
 
-/// What a word stands for. A word that the language does not know may be several
-/// written as one, or an English one.
+/// Returns the concepts of a word. A word unknown in the language may be a compound or an English
+/// word.
 fn members_of(language: Language, word: &Word) -> Vec<ConceptMember> {
     let known = CONCEPTS.of_word(language, word);
     if !known.is_empty() {

@@ -1,17 +1,17 @@
-//! The words of a query, weighed by how they are written: what is quoted, a path
-//! or an address is mostly a value to work with.
+//! The words of a query with weights based on their form: quoted text, paths and addresses are
+//! mostly values.
 
 use super::values;
 use crate::terms::{self, Word};
 
-/// What is between quotes is a value to work with, not what to do with it.
+/// The weight of quoted text, which is a value rather than a description of the task.
 const QUOTED: f32 = 0.25;
-/// Paths and names with signs in them are mostly values as well.
+/// The weight of paths and of names with punctuation, which are mostly values, too.
 const VALUE: f32 = 0.35;
-/// What a web address, a mail address or a file says by being one.
+/// The weight of the concept that a web address, an e-mail address or a file name implies.
 const ADDRESS: f32 = 0.6;
 
-/// A word of a line, with what its surroundings say about it.
+/// One word in a line, with its weight.
 pub(super) struct QueryWord {
     pub(super) word: Word,
     pub(super) weight: f32,
@@ -23,7 +23,7 @@ pub(super) fn read(text: &str) -> Vec<QueryWord> {
     let mut read: Vec<QueryWord> = Vec::new();
     let mut push = |text: &str, weight: f32, is_name: bool| {
         let words = terms::read(text).into_iter();
-        // Signs are read by the run, not one by one.
+        // Runs of these scripts are read elsewhere as a whole.
         let words = words.filter(|word| !word.plain.starts_with(terms::is_sign));
         read.extend(words.map(|word| QueryWord {
             word,
@@ -66,8 +66,8 @@ pub(super) fn read(text: &str) -> Vec<QueryWord> {
     read
 }
 
-/// The sign that ends the quote which opens with this chunk. A sign that is
-/// alone in the line is an apostrophe.
+/// Returns the closing mark of a quotation that begins with this chunk. A mark that occurs only
+/// once in the line is an apostrophe.
 fn opened(chunk: &str, line: &str) -> Option<char> {
     let open = chunk.chars().next()?;
     match open {
@@ -79,7 +79,7 @@ fn opened(chunk: &str, line: &str) -> Option<char> {
     }
 }
 
-/// The ending of a file's name, if it is one.
+/// Returns the extension if the chunk is a file name.
 fn file_ending(chunk: &str) -> Option<&str> {
     let (name, ending) = chunk.rsplit_once('.')?;
     let is_ending = (1..=5).contains(&ending.len())

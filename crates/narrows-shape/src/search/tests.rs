@@ -2,7 +2,7 @@ use std::borrow::Cow;
 
 use super::{Index, ServerText, ToolText, first_sentence};
 
-/// Servers with their tools, each a name and a description.
+/// Servers with their tools, each with a name and a description.
 type Catalogue<'a> = &'a [(&'a str, &'a [(&'a str, &'a str)])];
 
 const OFFICE: Catalogue<'_> = &[

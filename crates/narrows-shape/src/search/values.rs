@@ -1,8 +1,8 @@
-//! What a value says by its form alone: who writes `B2:F40` speaks of cells, and
-//! who writes `PROJ-12` of a ticket, though no word says so.
+//! Recognises values by their form: `B2:F40` refers to cells and `PROJ-12` to a ticket, even if no
+//! word mentions them.
 
-/// The English words a value stands for, by its form. `chunk` is without the
-/// signs around it, `mark` is the one before it.
+/// Returns the English words that a value stands for. `chunk` is the value without the punctuation
+/// around it, and `mark` is the character before it.
 pub(super) fn meaning(chunk: &str, mark: Option<char>) -> &'static [&'static str] {
     match mark {
         Some('#') if is_number(chunk) => return &["issue"],
@@ -33,8 +33,8 @@ fn is_number(chunk: &str) -> bool {
     !chunk.is_empty() && chunk.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// `D17`, `A1:F1`; but `Q3`, `H1`, `S3` and `V2` are as often a quarter, a half
-/// of a year, a product and a version.
+/// Recognises `D17` and `A1:F1`. Single cells in the columns Q, H, S and V are excluded, because
+/// they are often a quarter, a half-year, a product or a version.
 fn is_cells(chunk: &str) -> bool {
     let is_cell = |text: &str| {
         let digits = text.trim_start_matches(|letter: char| letter.is_ascii_uppercase());
@@ -46,7 +46,7 @@ fn is_cells(chunk: &str) -> bool {
     }
 }
 
-/// `PROJ-12`.
+/// Recognises `PROJ-12`.
 fn is_ticket(chunk: &str) -> bool {
     chunk.split_once('-').is_some_and(|(project, number)| {
         (2..=10).contains(&project.len())
@@ -55,7 +55,7 @@ fn is_ticket(chunk: &str) -> bool {
     })
 }
 
-/// `a1b2c3d`, up to the forty digits of a whole one.
+/// Recognises commit hashes such as `a1b2c3d`, of up to forty digits.
 fn is_hash(chunk: &str) -> bool {
     (7..=40).contains(&chunk.len())
         && chunk
@@ -65,7 +65,7 @@ fn is_hash(chunk: &str) -> bool {
         && chunk.bytes().any(|byte| byte.is_ascii_lowercase())
 }
 
-/// `1706.03762`, as preprints are numbered.
+/// Recognises preprint numbers such as `1706.03762`.
 fn is_paper(chunk: &str) -> bool {
     chunk.split_once('.').is_some_and(|(month, number)| {
         month.len() == 4 && is_number(month) && (4..=5).contains(&number.len()) && is_number(number)
@@ -81,7 +81,7 @@ fn is_network_address(chunk: &str) -> bool {
     are_bytes && parts == 4
 }
 
-/// `14:30`, `3pm`.
+/// Recognises `14:30` and `3pm`.
 fn is_time(chunk: &str) -> bool {
     let lower = chunk.to_ascii_lowercase();
     let hour = lower
@@ -95,7 +95,7 @@ fn is_time(chunk: &str) -> bool {
     }
 }
 
-/// `2024-05-01`.
+/// Recognises `2024-05-01`.
 fn is_date(chunk: &str) -> bool {
     let mut parts = chunk.split('-');
     let mut next = |length| {
@@ -106,7 +106,7 @@ fn is_date(chunk: &str) -> bool {
     next(4) && next(2) && next(2)
 }
 
-/// `DATABASE_URL`.
+/// Recognises `DATABASE_URL`.
 fn is_variable(chunk: &str) -> bool {
     chunk.contains('_')
         && chunk
@@ -114,7 +114,7 @@ fn is_variable(chunk: &str) -> bool {
             .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
-/// `user:12`.
+/// Recognises `user:12`.
 fn is_key(chunk: &str) -> bool {
     chunk.split_once(':').is_some_and(|(kind, of)| {
         kind.starts_with(|letter: char| letter.is_ascii_lowercase())
@@ -122,7 +122,7 @@ fn is_key(chunk: &str) -> bool {
     })
 }
 
-/// `owner/name`. Short words with a stroke between are alternatives: `and/or`.
+/// Recognises `owner/name`. Short words separated by a slash are alternatives: `and/or`.
 fn is_repository(chunk: &str) -> bool {
     chunk.split_once('/').is_some_and(|(owner, name)| {
         let is_name = |text: &str| {

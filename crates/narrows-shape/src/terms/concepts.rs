@@ -1,11 +1,10 @@
-//! Tables of concepts: words and phrases of five languages that mean the same, or
-//! nearly, and the words of each language that say nothing.
+//! Tables of concepts: words and phrases of five languages with the same or a similar meaning, and
+//! the fillers of each language.
 //!
-//! A line of a table is a concept: `name @tag: word, phrase of words, ~doubtful |
-//! fr: mot | de: Wort`. Only the words of English, which come first, are needed: a
-//! line without a colon has nothing else. `!en:` begins a list of words that say
-//! nothing, `?en:` one of words that belong to the way of asking, `.en:` one of
-//! words that count in names alone. `#` begins a comment.
+//! Each line of a table is a concept: `name @tag: word, phrase of words, ~doubtful | fr: mot | de:
+//! Wort`. Only the English words, which come first, are required; a line without a colon contains
+//! nothing else. `!en:` begins a list of fillers, `?en:` a list of words that only phrase a
+//! question, and `.en:` a list of words that count only in names. `#` begins a comment.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -18,10 +17,10 @@ use phrases::Phrases;
 
 mod phrases;
 
-/// Groups of words that mean the same, or nearly.
+/// Groups of words with the same or a similar meaning.
 #[derive(Default)]
 pub(crate) struct ConceptTable {
-    /// The word behind the `@` of each concept that has one.
+    /// The word after the `@` of each concept that has one.
     tags: Vec<Option<Box<str>>>,
     english: Lexicon,
     french: Lexicon,
@@ -30,40 +29,40 @@ pub(crate) struct ConceptTable {
     chinese: Lexicon,
 }
 
-/// A concept that a word or phrase stands for.
+/// A concept that a word or phrase belongs to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ConceptMember {
     pub(crate) concept: u16,
-    /// 1, or less for words that often mean something else.
+    /// 1, or less for ambiguous words.
     pub(crate) weight: f32,
 }
 
-/// How much a word counts that the table calls doubtful.
+/// The weight of words that the table marks as doubtful.
 const DOUBTFUL: f32 = 0.5;
 
 /// Words and phrases of one language.
 #[derive(Default)]
 struct Lexicon {
-    /// Phrases are their words with a space between.
+    /// The concepts of words and phrases. The words of a phrase are joined by spaces.
     members: HashMap<String, Vec<ConceptMember>>,
-    /// Words that open a phrase.
+    /// The words that begin a phrase.
     openers: HashMap<String, Opener>,
-    /// The same phrases, to be found by their words in any order.
+    /// The same phrases, for searching by words in any order.
     phrases: Phrases,
     fillers: HashSet<String>,
-    /// Words of the way of asking.
+    /// Words that only phrase a question.
     framing: HashSet<String>,
-    /// Words that count in names alone.
+    /// Words that count only in names.
     in_names: HashSet<String>,
-    /// The letters of the longest entry.
+    /// The length of the longest entry in characters.
     longest: usize,
 }
 
-/// What may follow a word that opens a phrase.
+/// The phrases that begin with a word.
 #[derive(Default)]
 struct Opener {
     seconds: HashSet<String>,
-    /// The words of the longest phrase.
+    /// The number of words in the longest phrase.
     longest: usize,
 }
 
@@ -72,28 +71,28 @@ impl ConceptTable {
         self.tags.len()
     }
 
-    /// The tag of each concept, in their order.
+    /// Returns the tags of the concepts, in order.
     pub(crate) fn tags(&self) -> impl Iterator<Item = Option<&str>> {
         self.tags.iter().map(Option::as_deref)
     }
 
-    /// The concepts of an English word, by its stem.
+    /// Returns the concepts of an English word, given its stem.
     pub(crate) fn of_stem(&self, stem: &str) -> &[ConceptMember] {
         self.english.get(stem)
     }
 
-    /// The concepts of a word of one language.
+    /// Returns the concepts of a word in a language.
     pub(crate) fn of_word(&self, language: Language, word: &Word) -> &[ConceptMember] {
         self.lexicon(language).get(&key(language, word))
     }
 
-    /// Whether an English phrase begins with a word, by its stem.
+    /// Returns `true` if an English phrase begins with a word, given its stem.
     pub(crate) fn opens_phrase(&self, stem: &str) -> bool {
         self.english.openers.contains_key(stem)
     }
 
-    /// The longest phrase of several words that begins here: its concepts, and
-    /// how many words it takes.
+    /// Returns the concepts and the number of words of the longest phrase at the beginning of
+    /// `words`.
     pub(crate) fn of_phrase(
         &self,
         language: Language,
@@ -101,7 +100,7 @@ impl ConceptTable {
     ) -> Option<(&[ConceptMember], usize)> {
         let lexicon = self.lexicon(language);
         let opener = lexicon.openers.get(&*key(language, words.first()?))?;
-        // Most words open some phrase, and hardly any that is there.
+        // Most words begin some phrase, but hardly any of these phrases is present.
         if !opener.seconds.contains(&*key(language, words.get(1)?)) {
             return None;
         }
@@ -121,8 +120,8 @@ impl ConceptTable {
         found
     }
 
-    /// The concepts of phrases most of whose words are there, in whatever order and
-    /// with whatever between, best first. The words come with their weights.
+    /// Returns the concepts of phrases most of whose words are present, in any order and with other
+    /// words in between, the best first. `words` contains the words with their weights.
     pub(crate) fn of_loose_phrases<'a>(
         &self,
         language: Language,
@@ -132,31 +131,31 @@ impl ConceptTable {
         self.lexicon(language).phrases.find(words)
     }
 
-    /// Returns true if a folded word says nothing.
+    /// Returns `true` if a folded word is a filler without meaning.
     pub(crate) fn is_filler(&self, language: Language, word: &str) -> bool {
         self.lexicon(language).fillers.contains(word)
     }
 
-    /// Returns true if a folded word belongs to the way of asking.
+    /// Returns `true` if a folded word only phrases a question.
     pub(crate) fn is_framing(&self, language: Language, word: &str) -> bool {
         self.lexicon(language).framing.contains(word)
     }
 
-    /// Returns true if a folded word counts in names alone.
+    /// Returns `true` if a folded word counts only in names.
     pub(crate) fn counts_in_names(&self, language: Language, word: &str) -> bool {
         self.lexicon(language).in_names.contains(word)
     }
 
-    /// The English words that stand for a concept, by their stems, each with its
-    /// concepts; no phrases. In no order.
+    /// Returns the stems of the English words in the table, without phrases, each with its
+    /// concepts. The order is arbitrary.
     pub(crate) fn stems(&self) -> impl Iterator<Item = (&str, &[ConceptMember])> {
         let members = self.english.members.iter();
         let members = members.map(|(stem, members)| (stem.as_str(), members.as_slice()));
         members.filter(|(stem, _)| !stem.contains(' '))
     }
 
-    /// The words of the table inside of a run of letters, longest first at each
-    /// place: Chinese has no spaces, and German writes words as one.
+    /// Returns the words of the table inside a run of letters, preferring the longest at each
+    /// position. Chinese has no spaces, and German has compounds.
     pub(crate) fn inside(
         &self,
         language: Language,
@@ -193,8 +192,7 @@ impl ConceptTable {
         found
     }
 
-    /// Returns the language of words, by the little words among them; English if
-    /// nothing speaks against it.
+    /// Returns the language of the words, mainly by the fillers among them. The default is English.
     pub(crate) fn language(&self, words: &[Word]) -> Language {
         let count = |language| {
             let words = words.iter().map(|word| match () {
@@ -224,8 +222,8 @@ impl ConceptTable {
         }
     }
 
-    /// Reads a table. Tables are part of the program, and a test holds them to
-    /// their form; lines of another form are left out here.
+    /// Parses a table. Tables are part of the program, and a test checks their syntax; invalid
+    /// lines are ignored here.
     pub(crate) fn parse(table: &str) -> ConceptTable {
         let mut concepts = ConceptTable::default();
         let mut reader = WordReader::default();
@@ -234,7 +232,7 @@ impl ConceptTable {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            // A concept without a name is English alone.
+            // A line without a name contains only English words.
             let (head, rest) = line.split_once(':').unwrap_or(("", line));
             if let Some((sign, language)) = list(head) {
                 let words = rest.split(',').map(|word| fold(word.trim()));
@@ -328,13 +326,13 @@ impl Lexicon {
     }
 }
 
-/// The head of a list of words that stand for no concept: `!en`, `?de`, `.fr`.
+/// Parses the head of a list of words without a concept: `!en`, `?de`, `.fr`.
 fn list(head: &str) -> Option<(char, Language)> {
     let sign = head.chars().next().filter(|sign| "!?.".contains(*sign))?;
     Some((sign, Language::parse(&head[1..])?))
 }
 
-/// What a word is known by in the table.
+/// Returns the key of a word in the table.
 fn key(language: Language, word: &Word) -> Cow<'_, str> {
     match language {
         Language::English => Cow::Borrowed(&*word.stem),

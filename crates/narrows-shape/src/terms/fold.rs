@@ -1,13 +1,13 @@
-//! Small letters without accents.
+//! Folding: lower case without accents.
 
-/// Returns a text in small letters, those of the Latin script without their accents.
+/// Returns a text in lower case, with the accents of Latin letters removed.
 pub(crate) fn fold(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     fold_into(text, &mut folded);
     folded
 }
 
-/// Appends to `folded` what [`fold`] returns.
+/// Appends the folded form of `text` to `folded`. See [`fold`].
 pub(crate) fn fold_into(text: &str, folded: &mut String) {
     if text.is_ascii() {
         let begin = folded.len();
@@ -32,7 +32,7 @@ pub(crate) fn fold_into(text: &str, folded: &mut String) {
                 'œ' => folded.push_str("oe"),
                 'æ' => folded.push_str("ae"),
                 'ß' => folded.push_str("ss"),
-                // Accents that stand alone, as decomposed text has them.
+                // Combining accents, as in decomposed text.
                 '\u{0300}'..='\u{036F}' => {}
                 _ => folded.push(letter),
             }

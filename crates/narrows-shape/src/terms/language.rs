@@ -1,4 +1,4 @@
-/// A language whose words are known.
+/// A supported language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Language {
     English,
@@ -9,7 +9,7 @@ pub(crate) enum Language {
 }
 
 impl Language {
-    /// Reads a code of ISO 639-1.
+    /// Parses an ISO 639-1 code.
     pub(super) fn parse(text: &str) -> Option<Language> {
         match text {
             "en" => Some(Language::English),

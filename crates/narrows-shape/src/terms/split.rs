@@ -1,18 +1,18 @@
-//! Text as words, and as tokens: names whole, and the words they are made of.
+//! Splits text into words and into tokens, which are words and whole names.
 //!
-//! Names are split where a small letter meets a capital one, where the last of
-//! several capitals begins a word (`HTTPServer`), between letters and digits, and
-//! at whatever is neither. `HttpServer.read_timeout` is the words `Http`, `Server`, `read`, `timeout`
-//! and itself; `10.0.0.7` and `blk_38865049` are themselves and their parts.
-//! Nothing is copied: a token is a piece of the text.
+//! Names are split between a lower-case and an upper-case letter, before the last of several
+//! capitals (`HTTPServer`), between letters and digits, and at other characters.
+//! `HttpServer.read_timeout` gives the words `Http`, `Server`, `read`, `timeout` and the whole
+//! name. `10.0.0.7` and `blk_38865049` also give themselves and their parts. Nothing is copied: a
+//! token is a slice of the text.
 
-/// One token.
+/// A word or a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Token<'a> {
-    /// Letters of one word, or the digits of one number.
+    /// The letters of one word, or the digits of one number.
     Word(&'a str),
-    /// A name of several words, a number of several parts, or a mix of both, and
-    /// how many words came before it that it is made of.
+    /// A name of several words or a number of several parts, with the number of preceding words
+    /// that it consists of.
     Name(&'a str, usize),
 }
 
@@ -21,7 +21,7 @@ pub(crate) fn words(text: &str) -> Words<'_> {
     Words { text, at: 0 }
 }
 
-/// See [`words`].
+/// The iterator returned by [`words`].
 pub(crate) struct Words<'a> {
     text: &'a str,
     at: usize,
@@ -48,8 +48,7 @@ impl<'a> Iterator for Words<'a> {
     }
 }
 
-/// Calls `each` for every token, in the order of the text; a name comes after
-/// the words it is made of.
+/// Calls `each` for every token, in the order of the text. A name follows its words.
 pub(crate) fn tokens<'a>(text: &'a str, mut each: impl FnMut(Token<'a>)) {
     let mut at = 0;
     while at < text.len() {
@@ -65,11 +64,11 @@ pub(crate) fn tokens<'a>(text: &'a str, mut each: impl FnMut(Token<'a>)) {
     }
 }
 
-/// The tokens of the name that begins here; returns where it ends.
+/// Reads the tokens of the name at `begin` and returns its end.
 fn name<'a>(text: &'a str, begin: usize, each: &mut impl FnMut(Token<'a>)) -> usize {
     let mut words = 0;
     let mut at = begin;
-    // Behind the last word: joints at the end (a full stop) are no part of the name.
+    // The end of the last word. Trailing joints, such as a full stop, are not part of the name.
     let mut end = begin;
     loop {
         let (class, width) = self::class(text, at);
@@ -90,7 +89,7 @@ fn name<'a>(text: &'a str, begin: usize, each: &mut impl FnMut(Token<'a>)) -> us
     at
 }
 
-/// Where the word ends that begins here with this class.
+/// Returns the end of the word at `begin`, whose first character has the class `first`.
 fn word_end(text: &str, begin: usize, first: Class) -> usize {
     let (_, width) = class(text, begin);
     let mut at = begin + width;
@@ -102,7 +101,7 @@ fn word_end(text: &str, begin: usize, first: Class) -> usize {
             | (Class::Lower, Class::Lower)
             | (Class::Upper, Class::Lower) => {}
             (Class::Upper, Class::Upper) => {
-                // The last capital of `HTTPServer` before a small letter opens a word.
+                // The last capital of `HTTPServer` before a lower-case letter begins a word.
                 let next = at + width;
                 if next < text.len() && self::class(text, next).0 == Class::Lower {
                     return at;
@@ -119,17 +118,17 @@ fn word_end(text: &str, begin: usize, first: Class) -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     Gap,
-    /// What holds the words of a name together.
+    /// A character that joins the words of a name.
     Joint,
     Lower,
     Upper,
     Digit,
-    /// A letter that is a word: scripts without spaces.
+    /// A character that forms a word alone, in scripts without spaces.
     Sign,
 }
 
-/// The class of the letter at a place, and how many bytes it takes. Behind the
-/// end there is a gap.
+/// Returns the class of the character at a position and its length in bytes. The end of the text
+/// counts as a gap.
 #[inline]
 fn class(text: &str, at: usize) -> (Class, usize) {
     match text.as_bytes().get(at) {
@@ -165,20 +164,19 @@ fn wide(letter: char) -> Class {
         _ if letter.is_uppercase() => Class::Upper,
         _ if letter.is_alphabetic() => Class::Lower,
         _ if letter.is_numeric() => Class::Digit,
-        // Accents that stand alone belong to the letter before them.
+        // Combining accents belong to the letter before them.
         '\u{0300}'..='\u{036F}' => Class::Lower,
         _ => Class::Gap,
     }
 }
 
-/// Returns the runs of letters of scripts without spaces between words that the
-/// tables know.
+/// Returns the runs of characters in scripts without spaces that the tables cover.
 pub(crate) fn signs(text: &str) -> impl Iterator<Item = &str> {
     text.split(|letter| !is_sign(letter))
         .filter(|run| !run.is_empty())
 }
 
-/// Returns true if a letter belongs to such a script.
+/// Returns `true` if a character belongs to a script without spaces that the tables cover.
 pub(crate) fn is_sign(letter: char) -> bool {
     matches!(letter, '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}')
 }

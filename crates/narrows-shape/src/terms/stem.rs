@@ -1,11 +1,11 @@
-//! Words without their endings, so that the forms of a word can be compared.
+//! Stemming: removes the endings of words, so that the forms of a word can be compared.
 
 use std::borrow::Cow;
 
 use super::Language;
 
-/// Returns the word without its endings; the word is in small letters. What
-/// remains is no word, only equal to what remains of its other forms.
+/// Returns the stem of a lower-case word. The stem is not a word itself, but the same for all forms
+/// of the word.
 pub(crate) fn stem(word: &str, language: Language) -> Cow<'_, str> {
     match language {
         Language::English => english(word),
@@ -14,8 +14,8 @@ pub(crate) fn stem(word: &str, language: Language) -> Cow<'_, str> {
     }
 }
 
-/// `allocated`, `allocates` and `allocation` become the same. Words with letters
-/// beyond ASCII are not English and stay.
+/// Stems an English word: `allocated`, `allocates` and `allocation` get the same stem. Words with
+/// non-ASCII letters are not English and stay unchanged.
 fn english(word: &str) -> Cow<'_, str> {
     if !word.is_ascii() {
         return word.into();
@@ -24,7 +24,7 @@ fn english(word: &str) -> Cow<'_, str> {
     if let Some(cut) = without_one(stem, &["edly", "ing", "ed"], 3) {
         stem = without_double(cut);
     }
-    // Twice, since endings pile up: `document-ation`, `docu-ment`.
+    // Twice, because endings can be combined: `document-ation`, `docu-ment`.
     for _ in 0..2 {
         let cut = without_one(stem, &["ation", "ator", "ate", "at"], 5)
             .or_else(|| without_one(stem, &["ion"], 4))
@@ -34,7 +34,8 @@ fn english(word: &str) -> Cow<'_, str> {
             None => break,
         }
     }
-    // `entri` of `entries` is `entry`. The `y` stays: `story` is no form of `store`.
+    // `entri` of `entries` becomes `entry`. The `y` is kept, because `story` is not a form of
+    // `store`.
     match without_one(stem, &["i"], 3) {
         Some(cut) => Cow::Owned(format!("{cut}y")),
         None => Cow::Borrowed(stem),
@@ -52,13 +53,13 @@ fn without_plural(word: &str) -> &str {
     }
 }
 
-/// The word without the first of the endings that leaves at least so many letters.
+/// Removes the first of the endings that leaves at least `least` letters.
 fn without_one<'a>(word: &'a str, endings: &[&str], least: usize) -> Option<&'a str> {
     let cut = |ending: &&str| word.strip_suffix(ending).filter(|cut| cut.len() >= least);
     endings.iter().find_map(cut)
 }
 
-/// `stopp` of `stopped` is `stop`; `call` of `called` stays.
+/// Turns `stopp` of `stopped` into `stop`, but keeps `call` of `called`.
 fn without_double(word: &str) -> &str {
     match word.as_bytes() {
         [.., a, b] if a == b && !b"lsz".contains(a) && word.len() > 3 => &word[..word.len() - 1],
@@ -66,8 +67,8 @@ fn without_double(word: &str) -> &str {
     }
 }
 
-/// The word without the endings that French, German and Spanish have in common
-/// enough: whatever of them is cut is cut from the words of the tables as well.
+/// Removes common endings of French, German and Spanish. Precision is not required, because the
+/// words of the tables are stemmed in the same way.
 fn abroad(word: &str) -> &str {
     let mut stem = word;
     while let Some(shorter) = stem.strip_suffix(['a', 'e', 'i', 'o', 's', 'n', 'r', 't', 'm', 'z'])

@@ -1,4 +1,4 @@
-//! Words that can be kept and compared: folded, with their stems.
+//! Owned words that can be stored and compared: folded and stemmed.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -8,30 +8,30 @@ use super::fold::fold;
 use super::split::{Token, tokens};
 use super::stem::stem;
 
-/// A word of a text.
+/// One word, folded and stemmed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Word {
-    /// Small letters without accents.
+    /// The word in lower case without accents.
     pub(crate) plain: Rc<str>,
-    /// The same without its English ending: what words are compared by.
+    /// The stem of `plain` in English, by which words are compared.
     pub(crate) stem: Rc<str>,
 }
 
-/// Reads the words of a text, names split into their parts. A short name with digits
-/// inside (`k8s`, `s3`, `oauth2`) is one word, since its parts say nothing.
-/// Signs of scripts without spaces are a word each.
+/// Reads the words of a text and splits names into their parts. A short name with digits inside
+/// (`k8s`, `s3`, `oauth2`) is one word, because its parts have no meaning. In scripts without
+/// spaces, each character is a word.
 pub(crate) fn read(text: &str) -> Vec<Word> {
     split(text, Word::new)
 }
 
-/// A reader of many texts, which makes each word once.
+/// A reader for many texts that allocates each distinct word once.
 #[derive(Default)]
 pub(crate) struct WordReader {
     known: HashMap<Box<str>, Word>,
 }
 
 impl WordReader {
-    /// Reads the words of a text as [`read`] does.
+    /// Reads the words of a text in the same way as [`read`].
     pub(crate) fn words(&mut self, text: &str) -> Vec<Word> {
         split(text, |word| {
             if let Some(known) = self.known.get(word) {
@@ -67,7 +67,7 @@ impl Word {
         }
     }
 
-    /// Digits say nothing about what a tool does.
+    /// Returns `true` for numbers, which say nothing about the purpose of a tool.
     pub(crate) fn is_number(&self) -> bool {
         self.plain.bytes().all(|byte| byte.is_ascii_digit())
     }

@@ -4,12 +4,13 @@ use crate::error::NotJson;
 use crate::json::string_end;
 use crate::mask;
 
-/// Every token as it is written. Takes any depth: there is no tree.
+/// Returns JSON without white space, with every token unchanged. Accepts any depth, because no tree
+/// is built.
 pub(super) fn compact(json: &str) -> Result<String, NotJson> {
     mask::check(json)?;
     let bytes = json.as_bytes();
     let mut compact = String::with_capacity(json.len());
-    // The start of what is not yet copied, and the place at hand.
+    // The start of the part that is not copied yet, and the current position.
     let (mut from, mut at) = (0, 0);
     while let Some(&byte) = bytes.get(at) {
         match byte {

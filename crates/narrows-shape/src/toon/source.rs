@@ -1,4 +1,4 @@
-//! JSON read so that nothing is lost on the way to the tree, or not at all.
+//! Parses JSON into a tree only if nothing would be lost.
 
 use std::fmt;
 
@@ -11,11 +11,10 @@ use crate::error::NotJson;
 use crate::json::string_end;
 use crate::mask;
 
-/// Decoders of TOON stop at 128 levels, and so does the parser of trees; one
-/// level of JSON is one of TOON.
+/// TOON decoders and the tree parser stop at 128 levels. One level of JSON is one level of TOON.
 const MAX_LEVELS: usize = 127;
 
-/// The tree of a JSON text that TOON can carry unchanged.
+/// Returns the tree of a JSON text that TOON can represent unchanged.
 pub(super) fn lossless(json: &str) -> Result<Value, NotEncodable> {
     mask::check(json)?;
     if let Some((what, offset)) = loss(json) {
@@ -29,14 +28,14 @@ pub(super) fn lossless(json: &str) -> Result<Value, NotEncodable> {
             let NotJson { line, column, .. } = NotJson::new(&error, json);
             let what = match error.is_data() {
                 true => Loss::DuplicateKey,
-                // It was JSON to the parser that looks at no text.
+                // The parser that does not decode strings accepted it as JSON.
                 false => Loss::Surrogate,
             };
             NotEncodable::Lossy { what, line, column }
         })
 }
 
-/// A value without numbers that JSON cannot write.
+/// A value without numbers that JSON cannot represent.
 pub(super) struct Finite(pub(super) Value);
 
 impl<'de> de::Deserialize<'de> for Finite {
@@ -45,7 +44,7 @@ impl<'de> de::Deserialize<'de> for Finite {
     }
 }
 
-/// The first nesting or number in valid JSON that would be lost, and where.
+/// Returns the first nesting or number in valid JSON that would be lost, and its position.
 fn loss(json: &str) -> Option<(Loss, usize)> {
     let bytes = json.as_bytes();
     let (mut at, mut levels) = (0, 0_usize);
@@ -76,7 +75,7 @@ fn loss(json: &str) -> Option<(Loss, usize)> {
     None
 }
 
-/// Whether the number is the same after it was a 64-bit integer or a double.
+/// Returns `true` if converting the number to a 64-bit integer or a double preserves it.
 fn is_kept(number: &str) -> bool {
     if number.len() <= 15 && number.bytes().all(|byte| byte.is_ascii_digit()) {
         return true;
@@ -92,8 +91,8 @@ fn is_kept(number: &str) -> bool {
     }
 }
 
-/// A number by its digits: no zeros at either end, and the power of ten of the
-/// last one.
+/// A number by its digits, without leading and trailing zeros, and the power of ten of the last
+/// digit.
 #[derive(PartialEq)]
 struct Decimal {
     digits: String,
@@ -101,7 +100,7 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// The sign is left out; reading a double never changes it.
+    /// Parses a number without its sign, which reading a double never changes.
     fn of(number: &str) -> Option<Self> {
         let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
         let exponent: i64 = exponent.parse().ok()?;
@@ -121,7 +120,7 @@ impl Decimal {
     }
 }
 
-/// Builds a tree; `unique` refuses a key that comes twice.
+/// Builds a tree. With `unique`, duplicate keys are an error.
 #[derive(Clone, Copy)]
 struct Tree {
     unique: bool,
@@ -167,7 +166,7 @@ impl<'de> Visitor<'de> for Tree {
     }
 
     fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
-        // TOON 4 writes and reads a zero without its sign.
+        // TOON 4 writes and reads zero without a sign.
         let value = if value == 0.0 { 0.0 } else { value };
         match serde_json::Number::from_f64(value) {
             Some(number) => Ok(number.into()),
@@ -196,7 +195,7 @@ impl<'de> Visitor<'de> for Tree {
         while let Some(key) = members.next_key::<String>()? {
             let value = members.next_value_seed(self)?;
             if object.insert(key, value).is_some() && self.unique {
-                return Err(de::Error::custom("a key twice"));
+                return Err(de::Error::custom("a duplicate key"));
             }
         }
         Ok(object.into())

@@ -1,12 +1,12 @@
-//! Each construct of the format, then what our two functions promise. The
-//! fixtures of the specification are run by `peers/toon`.
+//! Tests of each construct of the format, and of the guarantees of our two functions. `peers/toon`
+//! runs the fixtures of the specification.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
 
-/// JSON texts and their TOON, checked in both directions.
+/// JSON texts and their TOON, tested in both directions.
 const BOTH_WAYS: &[(&str, &str)] = &[
     // Primitives at the root.
     ("null", "null"),
@@ -15,7 +15,7 @@ const BOTH_WAYS: &[(&str, &str)] = &[
     ("2.5", "2.5"),
     ("1000000000", "1000000000"),
     (r#""ebb and flow""#, "ebb and flow"),
-    // Strings that would be read as something else are quoted.
+    // Strings that look like other values are quoted.
     (r#""""#, r#""""#),
     (r#""true""#, r#""true""#),
     (r#""null""#, r#""null""#),
@@ -75,7 +75,7 @@ const BOTH_WAYS: &[(&str, &str)] = &[
         r#"{"gates":{"east":{"open":true,"cm":12},"west":{"open":false,"cm":0}}}"#,
         "gates[2:]{open,cm}:\n  east: true,12\n  west: false,0",
     ),
-    // Lists, where rows differ.
+    // Lists, for rows with different fields.
     (
         r#"[{"id":1},{"id":2,"late":true}]"#,
         "[2]:\n  - id: 1\n  - id: 2\n    late: true",
@@ -138,7 +138,7 @@ fn forms_that_only_others_write_are_read() {
 #[test]
 fn invalid_toon_is_refused() {
     for toon in [
-        // Lengths that are not those of what follows.
+        // Lengths that do not match the number of elements.
         "a[2]: 1",
         "a[2]: 1,2,3",
         "a[2]:\n  - 1",
@@ -178,7 +178,7 @@ fn invalid_toon_is_refused() {
     }
 }
 
-/// Numbers by value, keys in order.
+/// Compares numbers by value, and objects including the order of their keys.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {
@@ -269,7 +269,7 @@ fn a_negative_zero_does_not_make_toon_fail() {
     assert_eq!(encode(rows).as_deref(), Ok("[2]{id,drift}:\n  0,0\n  2,0"));
     assert_eq!(shortest(rows).expect("JSON").encoding, Encoding::Toon);
     assert_eq!(decode("a: -0.0").as_deref(), decode("a: 0.0").as_deref());
-    // A number that a double rounds to zero is not one.
+    // A number that a double rounds to zero is not the same as zero.
     assert!(encode("-1e-400").is_err());
 }
 
@@ -354,8 +354,8 @@ fn the_shorter_one_is_taken_and_json_if_they_are_equal() {
     }
 }
 
-/// Halfway between two shortest decimals, writers of numbers choose either of
-/// them; such a number is refused, since another writer might change it.
+/// Returns `true` unless a number is halfway between two shortest decimals. Such numbers are
+/// rejected, because writers choose either decimal.
 fn has_one_form(number: f64) -> bool {
     let digits = |text: String| -> String {
         let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
@@ -400,7 +400,7 @@ fn values() -> impl Strategy<Value = Value> {
                 .into_iter()
                 .collect::<serde_json::Map<_, _>>()
                 .into()),
-            // Rows of one form, which become tables.
+            // Rows with the same fields, which become tables.
             prop::collection::vec(row, 0..4).prop_map(|cells| {
                 json!(
                     cells

@@ -1,22 +1,21 @@
-//! What stands in a comment: descriptions and, where wanted, defaults and
-//! constraints in a short form.
+//! The contents of a comment: the description and, optionally, the default and the constraints in a
+//! short form.
 
 use serde_json::{Map, Value};
 
 use super::TypeScriptOptions;
 
-/// Defaults and patterns are examples of themselves; a long one says no more.
+/// The longest default or pattern shown. Longer ones are no more informative.
 const MAX_DETAIL: usize = 80;
 
-/// The largest whole number that JavaScript holds exactly. Generators write it
-/// as the bound of every integer, where it says nothing.
+/// The largest integer that JavaScript represents exactly. Generators write it as the bound of
+/// every integer, where it has no meaning.
 const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
 
 type Schema = Map<String, Value>;
 
-/// The comment for a type that all of `schemas` describe, without its signs;
-/// empty if there is nothing to say. Constraints come first: a description may
-/// be long, or cut.
+/// Returns the comment for a type that all of `schemas` describe, without delimiters, or an empty
+/// string. Constraints come first, because a description may be long or cut.
 pub(super) fn comment(schemas: &[&Schema], options: &TypeScriptOptions) -> String {
     let mut said = Vec::new();
     if options.constraints {
@@ -31,8 +30,8 @@ pub(super) fn comment(schemas: &[&Schema], options: &TypeScriptOptions) -> Strin
         said.extend(description.map(|text| cut(text, options.max_description_len)));
     }
     said.retain(|text| !text.is_empty());
-    // Nothing from outside may end the comment; white space between the two
-    // signs keeps them readable. One pass is enough: it makes no new pair.
+    // Text from the schema must not end the comment; a space inside `*/` keeps it readable. One
+    // pass is enough, because it creates no new pair.
     said.join("; ").replace("*/", "* /")
 }
 
@@ -50,7 +49,7 @@ fn constraints(schemas: &[&Schema], said: &mut Vec<String>) {
         ("minProperties", "maxProperties", "", " keys"),
     ] {
         let count = |key: &str| get(key).and_then(Value::as_u64);
-        // A minimum of nothing says nothing.
+        // A minimum of 0 has no meaning.
         let low = count(low).filter(|&low| low > 0).map(|n| n.to_string());
         let range = range(low, count(high).map(|n| n.to_string()));
         said.extend(range.map(|range| format!("{before}{range}{after}")));
@@ -69,8 +68,8 @@ fn constraints(schemas: &[&Schema], said: &mut Vec<String>) {
     }
 }
 
-/// Bounds of a number. An exclusive one is a number in today's drafts, and in
-/// draft 4 a flag beside the inclusive one.
+/// Adds the bounds of a number. An exclusive bound is a number in current drafts, and in draft 4 a
+/// flag next to the inclusive bound.
 fn values<'a>(get: &impl Fn(&str) -> Option<&'a Value>, said: &mut Vec<String>) {
     let number = |key: &str| {
         get(key).filter(|value| {
@@ -103,8 +102,8 @@ fn range(low: Option<String>, high: Option<String>) -> Option<String> {
     }
 }
 
-/// Enough of a value's JSON to be cut. Writing stops there, also because a
-/// value that is nested deeper than that would take as much stack.
+/// Returns the beginning of a value's JSON, long enough to be cut. Writing stops there, also
+/// because a deeply nested value would need too much stack.
 fn beginning(value: &Value) -> String {
     struct Beginning(Vec<u8>);
     impl std::io::Write for Beginning {
@@ -121,7 +120,7 @@ fn beginning(value: &Value) -> String {
         }
     }
     let mut written = Beginning(Vec::new());
-    // It fails where there is more than can be shown.
+    // Writing fails if the value is longer than the part that is shown.
     let _ = serde_json::to_writer(&mut written, value);
     String::from_utf8_lossy(&written.0).into_owned()
 }
@@ -130,8 +129,8 @@ fn detail(text: &str) -> String {
     cut(folded(text), MAX_DETAIL)
 }
 
-/// One line: runs of white space become a space, control characters too, since
-/// no terminal should act on them.
+/// Puts text on one line: runs of white space become one space. So do control characters, because
+/// no terminal should interpret them.
 fn folded(text: &str) -> String {
     let mut line = String::with_capacity(text.len().min(1024));
     for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
@@ -145,7 +144,7 @@ fn folded(text: &str) -> String {
     line
 }
 
-/// At most `max` characters, of which the last three say that there was more.
+/// Cuts text to at most `max` characters; the last three of them indicate the cut.
 fn cut(mut text: String, max: usize) -> String {
     if text.char_indices().nth(max).is_none() {
         return text;

@@ -1,11 +1,11 @@
-//! All that several schemas say about one value, gathered by keyword: a schema
-//! and what it merges with `allOf` or a reference are read as one.
+//! All statements of several schemas about one value, collected by keyword. A schema and those it
+//! merges through `allOf` or a reference count as one.
 
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-/// The types of JSON Schema, as far as TypeScript tells them apart.
+/// The types of JSON Schema that TypeScript distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     String,
@@ -14,29 +14,28 @@ pub(super) enum Kind {
     Null,
     Object,
     Array,
-    /// A type that no draft knows.
+    /// A type that no draft defines.
     Unknown,
 }
 
-/// What is said about one value. Where keywords contradict each other, the one
-/// that was gathered first counts, except for types and literals, which are
-/// narrowed.
+/// The collected statements about one value. If keywords contradict each other, the first one
+/// counts, except for types and literals, which are narrowed.
 #[derive(Default)]
 pub(super) struct Facets<'a> {
     /// The schemas themselves, for comments.
     pub(super) schemas: Vec<&'a Map<String, Value>>,
-    /// A schema that allows nothing is among them.
+    /// Set if one of the schemas allows nothing.
     pub(super) is_never: bool,
     pub(super) is_nullable: bool,
     pub(super) kinds: Option<Vec<Kind>>,
     pub(super) literals: Option<Vec<&'a Value>>,
-    /// In the order in which they appear, each with all its schemas.
+    /// The properties in order of appearance, each with all its schemas.
     pub(super) properties: Vec<(&'a str, Vec<&'a Value>)>,
     places: HashMap<&'a str, usize>,
     pub(super) required: HashSet<&'a str>,
     required_in_order: Vec<&'a str>,
     has_properties: bool,
-    /// Schemas of members that have no schema of their own.
+    /// Schemas for members without a schema of their own.
     pub(super) others: Vec<&'a Value>,
     pub(super) items: Vec<&'a Value>,
     pub(super) tuple: Option<Tuple<'a>>,
@@ -46,12 +45,12 @@ pub(super) struct Facets<'a> {
 
 pub(super) struct Tuple<'a> {
     pub(super) elements: &'a [Value],
-    /// What follows them; none if nothing is said.
+    /// The schema of further elements, if there is one.
     pub(super) rest: Option<&'a Value>,
     pub(super) min: usize,
 }
 
-/// Keywords that say what a type is, as against what is said about it.
+/// Keywords that determine a type, as opposed to those that only describe it.
 const TELLING: &[&str] = &[
     "additionalProperties",
     "allOf",
@@ -68,7 +67,7 @@ const TELLING: &[&str] = &[
     "type",
 ];
 
-/// Whether `schema` has keywords that say what a type is, besides `except`.
+/// Returns `true` if `schema` has keywords that determine a type, other than `except`.
 pub(super) fn tells_more_than(schema: &Map<String, Value>, except: &str) -> bool {
     TELLING
         .iter()
@@ -76,7 +75,7 @@ pub(super) fn tells_more_than(schema: &Map<String, Value>, except: &str) -> bool
 }
 
 impl<'a> Facets<'a> {
-    /// Adds all but `allOf` and `$ref`, which lead to other schemas.
+    /// Adds all keywords except `allOf` and `$ref`, which lead to other schemas.
     pub(super) fn add(&mut self, schema: &'a Map<String, Value>) {
         self.schemas.push(schema);
         self.is_nullable |= schema.get("nullable") == Some(&Value::Bool(true));
@@ -100,18 +99,18 @@ impl<'a> Facets<'a> {
         }
     }
 
-    /// Whether something is said about an object's members.
+    /// Returns `true` if a keyword describes an object's members.
     pub(super) fn is_about_objects(&self) -> bool {
         self.has_properties || !self.others.is_empty()
     }
 
-    /// Whether something is said about an array's elements.
+    /// Returns `true` if a keyword describes an array's elements.
     pub(super) fn is_about_arrays(&self) -> bool {
         self.tuple.is_some() || !self.items.is_empty()
     }
 
-    /// Makes members of the names that are required and nothing else is said
-    /// about. Only for an object: elsewhere, they are not about the value.
+    /// Adds members for required names without a schema. Must be called only for objects, because
+    /// `required` does not apply to other values.
     pub(super) fn list_required(&mut self) {
         for name in std::mem::take(&mut self.required_in_order) {
             self.add_member(name, None);
@@ -150,8 +149,8 @@ impl<'a> Facets<'a> {
         }
     }
 
-    /// `prefixItems` with `items` for the rest, or in older drafts `items` with
-    /// `additionalItems`.
+    /// Adds the elements of a tuple: `prefixItems` with `items` for the rest, or in older drafts
+    /// `items` with `additionalItems`.
     fn add_elements(&mut self, schema: &'a Map<String, Value>) {
         let items = schema.get("items");
         let (elements, rest) = match (schema.get("prefixItems"), items) {
@@ -193,8 +192,8 @@ impl<'a> Facets<'a> {
     }
 }
 
-/// What tells literals apart. Objects and arrays are all one, as they are in
-/// the text.
+/// Returns a key that distinguishes literals. All objects and arrays have the same key, because
+/// their text is the same.
 fn literal_key(value: &Value) -> Option<String> {
     match value {
         Value::Object(_) | Value::Array(_) => None,
@@ -202,7 +201,7 @@ fn literal_key(value: &Value) -> Option<String> {
     }
 }
 
-/// None where the keyword says nothing.
+/// Returns the types that the keyword lists, or `None` if it is not valid.
 fn kinds(value: &Value) -> Option<Vec<Kind>> {
     let names = match value {
         Value::String(_) => std::slice::from_ref(value),

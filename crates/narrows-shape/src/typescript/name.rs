@@ -1,13 +1,12 @@
-//! Names and literals: what may stand bare in TypeScript, what is quoted, and
-//! what a `$ref` is called.
+//! Names and literals: quoting of names in TypeScript, and the names of `$ref` targets.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use percent_encoding::percent_decode_str;
 
-/// Words that cannot name a type of ours: reserved ones, the language's own
-/// types and type operators, and `Record`, which the output itself uses.
+/// Words that cannot be the name of a generated type: reserved words, built-in types and type
+/// operators, and `Record`, which the output itself uses.
 const TAKEN: &[&str] = &[
     "Record",
     "abstract",
@@ -77,8 +76,8 @@ const TAKEN: &[&str] = &[
     "yield",
 ];
 
-/// Identifiers of ASCII only: the language allows more, but a quoted name is
-/// always right, and the Unicode tables are not worth it.
+/// Returns `true` for ASCII identifiers. The language allows others, but a quoted name is always
+/// valid, and the Unicode tables are not worth their size.
 fn is_identifier(name: &str) -> bool {
     let mut bytes = name.bytes();
     bytes
@@ -87,13 +86,12 @@ fn is_identifier(name: &str) -> bool {
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$'))
 }
 
-/// Whether a type of ours may be called that.
+/// Returns `true` if a generated type may have this name.
 pub(super) fn is_type_name(name: &str) -> bool {
     is_identifier(name) && TAKEN.binary_search(&name).is_err()
 }
 
-/// A member's name as it stands before the colon. Reserved words need no
-/// quotes there.
+/// Returns the name of a member before the colon. Reserved words need no quotes there.
 pub(super) fn member(name: &str) -> Cow<'_, str> {
     if is_identifier(name) {
         Cow::Borrowed(name)
@@ -102,8 +100,8 @@ pub(super) fn member(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// A string as a JSON literal, with the characters escaped that JSON allows in
-/// a string and some readers take for the end of a line.
+/// Returns a string as a JSON literal. Characters that JSON allows in strings but some readers
+/// treat as line ends are escaped.
 pub(super) fn string_literal(text: &str) -> String {
     let mut literal = String::with_capacity(text.len() + 2);
     literal.push('"');
@@ -115,7 +113,7 @@ pub(super) fn string_literal(text: &str) -> String {
             '\r' => literal.push_str("\\r"),
             '\t' => literal.push_str("\\t"),
             '\u{2028}' | '\u{2029}' | '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => {
-                // Writing to a String cannot fail.
+                // Writing to a `String` cannot fail.
                 let _ = write!(literal, "\\u{:04x}", u32::from(character));
             }
             _ => literal.push(character),
@@ -125,7 +123,7 @@ pub(super) fn string_literal(text: &str) -> String {
     literal
 }
 
-/// A valid type name made of anything, for a type that must have one.
+/// Turns any text into a valid type name.
 pub(super) fn made_type_name(from: &str) -> String {
     let mut name: String = from
         .chars()
@@ -144,14 +142,14 @@ pub(super) fn made_type_name(from: &str) -> String {
     name
 }
 
-/// The JSON pointer of a reference into the same document, as it is after the
-/// `#`, or `None` if it leads elsewhere.
+/// Returns the JSON pointer of a reference within the same document, or `None` for other
+/// references.
 pub(super) fn pointer(reference: &str) -> Option<Cow<'_, str>> {
     let fragment = reference.strip_prefix('#')?;
     (fragment.is_empty() || fragment.starts_with('/')).then(|| percent_decoded(fragment))
 }
 
-/// What a reference is called by: its last segment. `#` itself has none.
+/// Returns the last segment of a reference, which names its target; empty for `#`.
 pub(super) fn last_segment(reference: &str) -> String {
     let segment = reference.rsplit(['/', '#']).next().unwrap_or_default();
     percent_decoded(segment)
@@ -159,7 +157,7 @@ pub(super) fn last_segment(reference: &str) -> String {
         .replace("~0", "~")
 }
 
-/// Text that is not UTF-8 when it is decoded stays as it is.
+/// Decodes percent escapes. Text that would not be UTF-8 afterwards stays unchanged.
 fn percent_decoded(text: &str) -> Cow<'_, str> {
     let decoded = percent_decode_str(text).decode_utf8();
     decoded.unwrap_or(Cow::Borrowed(text))

@@ -1,5 +1,5 @@
-//! A schema's text as a tree, also where the parser of trees gives up on valid
-//! JSON: nested too deep, a number too large, half a character.
+//! Parses a schema, including valid JSON that the tree parser rejects: deep nesting, very large
+//! numbers, or unpaired surrogates.
 
 use serde_json::Value;
 
@@ -7,21 +7,21 @@ use crate::error::NotJson;
 use crate::json::{mended, string_end};
 use crate::mask;
 
-/// Below this the parser refuses. A schema of 64 levels fits in.
+/// The depth limit of the tree parser. A schema of 64 levels fits.
 const MAX_LEVELS: usize = 127;
 
 pub(super) fn schema(text: &str) -> Result<Value, NotJson> {
     if let Ok(value) = serde_json::from_str(text) {
         return Ok(value);
     }
-    // This looks at no depth and no number: it fails only if it is not JSON.
+    // This check accepts any depth and any number: it fails only for text that is not JSON.
     mask::check(text)?;
     serde_json::from_str(&simplified(text)).map_err(|error| NotJson::new(&error, text))
 }
 
-/// Valid JSON with the arrays and objects below the deepest level replaced by
-/// `true`, the schema that says nothing, numbers by the nearest there are, and
-/// halves of characters by a sign for them.
+/// Simplifies valid JSON for the tree parser. Arrays and objects below the deepest level become
+/// `true`, the schema that allows anything. Numbers become the nearest double, and unpaired
+/// surrogates become replacement characters.
 fn simplified(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut simple = String::with_capacity(text.len().min(1 << 20));
@@ -42,8 +42,8 @@ fn simplified(text: &str) -> String {
             }
         }
         if levels <= MAX_LEVELS {
-            // Tokens begin and end at ASCII characters; between them, outside
-            // of strings, there is nothing else in valid JSON.
+            // Tokens begin and end at ASCII characters, and valid JSON contains no others outside
+            // strings.
             match text.get(start..at) {
                 Some(number) if is_number(&byte) => simple.push_str(&finite(number)),
                 Some(string) if byte == b'"' => simple.push_str(&mended(string)),

@@ -1,5 +1,4 @@
-//! From schemas to types: the walk, and the bounds that hold for hostile
-//! schemas.
+//! Converts schemas to types, with limits against hostile schemas.
 
 mod references;
 
@@ -14,47 +13,47 @@ use super::text::Type;
 use super::{TypeScript, TypeScriptOptions};
 use references::{Progress, Use, resolve};
 
-/// Schemas inside schemas, references included. Real ones have ten.
+/// The deepest nesting of schemas, including references. Real schemas have about ten levels.
 const MAX_DEPTH: usize = 64;
 
-/// What a whole schema may cost, counted in bytes written; reading a schema
-/// costs as much as writing a few. When it is burnt, the rest is `unknown`.
+/// The budget for a whole schema in bytes of output. Reading a schema counts as a few bytes. When
+/// the budget is used up, the rest becomes `unknown`.
 const FUEL: usize = 4 << 20;
 const FUEL_PER_SCHEMA: usize = 16;
 
-/// How many references may be merged with what stands beside them. A type that
-/// extends another is read better as one, but not if that is done over and
-/// over; then it is the intersection of both.
+/// The most references that are merged with the keywords next to them. A type that extends another
+/// is easier to read in merged form, but merging repeatedly is expensive. Beyond the limit, the
+/// type becomes the intersection of both.
 const MAX_MERGES: usize = 1_000;
 
-/// A schema's address in the document: what a reference leads to, by whatever
-/// way it is written.
+/// The address of a schema in the document, which identifies the target of a reference regardless
+/// of its spelling.
 type Target = *const Value;
 
 pub(super) struct Renderer<'a> {
     root: &'a Value,
     options: &'a TypeScriptOptions,
     targets: HashMap<Target, Progress>,
-    /// Type names that are in use.
+    /// The type names in use.
     names: HashMap<String, Use>,
     declarations: Vec<(String, String)>,
     unresolved: Vec<String>,
-    /// Targets that have a name and are still to be written.
+    /// Named targets that still have to be written.
     waiting: Vec<&'a Value>,
-    /// The shelter at which each of the types under way began.
+    /// The shelter at which each type under way began.
     under_way: Vec<usize>,
     fuel: usize,
     repeated: usize,
-    /// How many schemas lie around the one at hand.
+    /// The number of schemas around the current one.
     depth: usize,
-    /// How many object, array and index types lie around the one at hand.
-    /// TypeScript lets a type refer to itself only inside one of them.
+    /// The number of object, array and index types around the current one. TypeScript allows a type
+    /// to refer to itself only inside one of them.
     shelter: usize,
-    /// Types under way that were mentioned, with the shelter at that place.
+    /// Types under way that were mentioned, with the shelter at that position.
     mentions: Vec<(Target, usize)>,
-    /// How many names were written so far.
+    /// The number of names written so far.
     named: usize,
-    /// References merged so far, and those merged around the schema at hand.
+    /// The number of references merged so far, and those merged around the current schema.
     merges: usize,
     merged: HashSet<Target>,
 }
@@ -96,7 +95,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// The type of one schema.
+    /// Returns the type of one schema.
     fn schema(&mut self, schema: &'a Value, hint: Option<&[Kind]>) -> Type {
         match schema {
             Value::Bool(false) => Type::never(),
@@ -111,7 +110,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// One level further down, if there is one, and fuel for it.
+    /// Calls `write` one level deeper, or returns `unknown` if the depth or the fuel is exhausted.
     fn deeper(&mut self, write: impl FnOnce(&mut Self) -> Type) -> Type {
         if self.depth >= MAX_DEPTH || !self.burn(FUEL_PER_SCHEMA) {
             return Type::unknown();
@@ -122,7 +121,7 @@ impl<'a> Renderer<'a> {
         written
     }
 
-    /// Inside an object, array or index type.
+    /// Calls `write` inside an object, array or index type.
     fn sheltered<T>(&mut self, write: impl FnOnce(&mut Self) -> T) -> T {
         self.shelter += 1;
         let written = write(self);
@@ -130,13 +129,13 @@ impl<'a> Renderer<'a> {
         written
     }
 
-    /// Whether there was enough left.
+    /// Uses fuel and returns `true` if some is left.
     fn burn(&mut self, amount: usize) -> bool {
         self.fuel = self.fuel.saturating_sub(amount);
         self.fuel > 0
     }
 
-    /// The type of a value that all of `schemas` describe.
+    /// Returns the type of a value that all of `schemas` describe.
     fn all_of(&mut self, schemas: &[&'a Value], hint: Option<&[Kind]>) -> Type {
         let (mut facets, others, merged) = self.gather(schemas);
         let said = comment(&facets.schemas, self.options);
@@ -161,9 +160,9 @@ impl<'a> Renderer<'a> {
         whole.with_comment(said)
     }
 
-    /// `schemas` and all that they are merged with; the types that cannot be
-    /// merged, because they are under way, or not here, or were merged already
-    /// further out; and the references that were merged.
+    /// Collects `schemas` and everything they are merged with. Also returns the types that cannot
+    /// be merged, because they are under way, are outside the document, or have already been merged
+    /// further out, and the references that were merged.
     fn gather(&mut self, schemas: &[&'a Value]) -> (Facets<'a>, Vec<Type>, Vec<Target>) {
         let mut facets = Facets::default();
         let (mut others, mut merged) = (Vec::new(), Vec::new());
@@ -212,7 +211,7 @@ impl<'a> Renderer<'a> {
         !is_under_way && !self.merged.contains(&target) && self.merges < MAX_MERGES
     }
 
-    /// What the keywords say without the unions, and each union.
+    /// Returns the type from the keywords without unions, and the type of each union.
     fn narrowed(&mut self, facets: &mut Facets<'a>) -> Vec<Type> {
         if facets.is_never {
             return vec![Type::never()];
@@ -244,7 +243,8 @@ impl<'a> Renderer<'a> {
                 .collect();
             factors.push(Type::union(union));
         }
-        // A bare type beside a union is what the members say more exactly.
+        // A bare type next to a union is redundant, because the members of the union are more
+        // specific.
         let is_bare =
             facets.properties.is_empty() && !facets.is_about_objects() && !facets.is_about_arrays();
         let is_told = factors.iter().any(|factor| !factor.is_unknown());
@@ -297,7 +297,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// The type of members without a schema of their own; none if it is any.
+    /// Returns the type of members without a schema of their own, or `None` if any type is allowed.
     fn index(&mut self, facets: &Facets<'a>) -> Option<String> {
         let named = self.named;
         let others = self.sheltered(|this| {
@@ -312,8 +312,8 @@ impl<'a> Renderer<'a> {
             return None;
         }
         let text = others.into_text();
-        // TypeScript refuses a type that refers to itself through `Record`, and
-        // takes the same thing spelled out.
+        // TypeScript rejects a type that refers to itself through `Record`, but accepts the
+        // equivalent index signature.
         Some(if self.named == named {
             format!("Record<string, {text}>")
         } else {
@@ -329,8 +329,8 @@ impl<'a> Renderer<'a> {
         Type::array(element)
     }
 
-    /// The elements that are listed are meant to be there, though JSON Schema
-    /// wants it said in `minItems`; and no others, unless it is said.
+    /// Returns a tuple type. Listed elements count as required and further elements as forbidden,
+    /// unless the schema says otherwise, although JSON Schema has the opposite defaults.
     fn tuple(&mut self, tuple: &Tuple<'a>) -> Type {
         let mut elements = Vec::new();
         for (n, element) in tuple.elements.iter().enumerate() {
@@ -357,8 +357,8 @@ impl<'a> Renderer<'a> {
     }
 }
 
-/// The reference of a schema that says nothing else about the type. One that is
-/// wrapped into `allOf`, so that a description can stand beside it, counts.
+/// Returns the reference of a schema that contains nothing else about the type. The reference may
+/// be wrapped in `allOf`, which allows a description next to it.
 fn lone_reference(keywords: &Map<String, Value>) -> Option<&str> {
     if let Some(Value::String(reference)) = keywords.get("$ref") {
         return (!tells_more_than(keywords, "$ref")).then_some(reference);
@@ -376,8 +376,8 @@ fn lone_reference(keywords: &Map<String, Value>) -> Option<&str> {
     }
 }
 
-/// What it costs to read a schema's own keywords, which may be long lists and
-/// long descriptions.
+/// Returns the cost of reading a schema's own keywords, which may contain long lists and
+/// descriptions.
 fn reading(keywords: &Map<String, Value>) -> usize {
     let long = |value: &Value| match value {
         Value::Array(values) => values.len(),

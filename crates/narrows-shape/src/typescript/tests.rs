@@ -1,4 +1,4 @@
-//! Clause by clause; then schemas that nobody wrote by hand.
+//! Tests of each keyword, followed by generated schemas.
 
 mod hostile;
 
@@ -46,7 +46,7 @@ fn members_are_joined_by_semicolons_and_optional_unless_required() {
             r#"{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"null"}},"required":["b"]}}}"#,
             "{a?: {b: null}}",
         ),
-        // A required name that nothing is said about is a member, too.
+        // A required name without a schema is a member, too.
         (
             r#"{"type":"object","properties":{"a":{}},"required":["b","b"]}"#,
             "{a?: unknown; b: unknown}",
@@ -106,7 +106,7 @@ fn properties_or_items_alone_imply_their_type() {
         ),
         (r#"{"properties":{},"items":{}}"#, "{} | unknown[]"),
         (r#"{"required":["a"]}"#, "unknown"),
-        // What is about another type is not about this one.
+        // Keywords for another type do not apply to this one.
         (r#"{"type":"string","properties":{"a":{}}}"#, "string"),
     ]);
 }
@@ -236,7 +236,7 @@ fn unions_are_joined_without_repeats() {
         ),
         (r#"{"anyOf":[{"type":"string"},{}]}"#, "string | unknown"),
         (r#"{"anyOf":[]}"#, "unknown"),
-        // What is said about two members of one type stands in one comment.
+        // The descriptions of two members of the same type share one comment.
         (
             r#"{"anyOf":[{"type":"string","description":"a date"},{"type":"string","description":"or a word"},{"type":"null"}]}"#,
             "string /* a date; or a word */ | null",
@@ -245,7 +245,7 @@ fn unions_are_joined_without_repeats() {
             r#"{"anyOf":[{"enum":["a","b"],"description":"letters"},{"type":"null"}],"description":"all"}"#,
             r#"("a" | "b") /* letters */ | null /* all */"#,
         ),
-        // A bare type beside a union is told by its members.
+        // A bare type next to a union is redundant.
         (
             r#"{"type":"object","oneOf":[{"properties":{"a":{}}},{"properties":{"b":{}}}]}"#,
             "{a?: unknown} | {b?: unknown}",
@@ -255,7 +255,7 @@ fn unions_are_joined_without_repeats() {
             r#""a" | string"#,
         ),
         (r#"{"type":"string","anyOf":[true]}"#, "string"),
-        // One with members is not.
+        // A type with members is not.
         (
             r#"{"type":"object","properties":{"a":{},"b":{}},"anyOf":[{"required":["a"]},{"required":["b"]}]}"#,
             "{a?: unknown; b?: unknown} & ({a: unknown} | {b: unknown})",
@@ -321,7 +321,7 @@ fn all_of_is_merged() {
             r##"{"allOf":[{"$ref":"#/$defs/A"},{"$ref":"#/$defs/A"}],"$defs":{"A":{"properties":{"a":{}}}}}"##,
             "{a?: unknown}",
         ),
-        // The same name twice is both at once.
+        // A name that occurs twice means both at once.
         (
             r#"{"allOf":[{"properties":{"a":{"type":["string","null"]}}},{"properties":{"a":{"enum":["x"]}}}]}"#,
             r#"{a?: "x"}"#,
@@ -370,7 +370,7 @@ fn references_are_resolved_in_place() {
             r##"{"properties":{"a":{"type":"string"},"b":{"$ref":"#/properties/a"}}}"##,
             "{a?: string; b?: string}",
         ),
-        // What is said at the reference goes before what is said there.
+        // The description at the reference takes precedence over the one at its target.
         (
             r##"{"properties":{"a":{"$ref":"#/$defs/A","description":"here"},"b":{"$ref":"#/$defs/A"}},"$defs":{"A":{"type":"string","description":"there"}}}"##,
             "{a?: string /* here */; b?: string /* there */}",
@@ -397,7 +397,7 @@ fn recursion_is_by_a_named_type_declared_behind() {
             r##"{"properties":{"children":{"items":{"$ref":"#"}}}}"##,
             "Root; type Root = {children?: Root[]}",
         ),
-        // Two that need each other: the outer one has the name.
+        // Two types that need each other: the outer one gets the name.
         (
             r##"{"$ref":"#/$defs/A","$defs":{"A":{"properties":{"b":{"$ref":"#/$defs/B"}}},"B":{"properties":{"a":{"$ref":"#/$defs/A"}}}}}"##,
             "A; type A = {b?: {a?: A}}",
@@ -414,7 +414,7 @@ fn recursion_is_by_a_named_type_declared_behind() {
             r##"{"$ref":"#/$defs/N","$defs":{"N":{"properties":{"more":{"allOf":[{"$ref":"#/$defs/N"},{"properties":{"x":{}}}]}}}}}"##,
             "N; type N = {more?: N & {x?: unknown}}",
         ),
-        // Names that cannot be names, and names that are taken.
+        // Names that are invalid or already taken.
         (
             r##"{"$ref":"#/$defs/string","$defs":{"string":{"items":{"$ref":"#/$defs/string"}}}}"##,
             "string_; type string_ = string_[]",
@@ -443,7 +443,7 @@ fn a_type_that_is_only_itself_says_nothing() {
             r##"{"$ref":"#/$defs/A","$defs":{"A":{"allOf":[{"$ref":"#/$defs/B"},{"properties":{"x":{}}}]},"B":{"allOf":[{"$ref":"#/$defs/A"},{"properties":{"y":{}}}]}}}"##,
             "{x?: unknown; y?: unknown}",
         ),
-        // B is fine inside A's member, and would make A itself beside it.
+        // B is valid inside A's member, but next to it, A would be defined as itself.
         (
             r##"{"$ref":"#/$defs/A","$defs":{"A":{"anyOf":[{"properties":{"b":{"$ref":"#/$defs/B"}}},{"$ref":"#/$defs/B"}]},"B":{"anyOf":[{"$ref":"#/$defs/A"},{"type":"number"}]}}}"##,
             "A; type A = {b?: A | number} | unknown",

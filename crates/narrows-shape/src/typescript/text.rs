@@ -1,17 +1,17 @@
-//! A type as text that can still be combined: the members of a union with
-//! their comments, and what a combination needs in the way of parentheses.
+//! A type as text that can still be combined: the members of a union with their comments, and the
+//! necessary parentheses.
 
 use std::collections::{HashMap, HashSet};
 
-/// An intersection of unions is as many types as its factors multiply to. The
-/// compiler gives up at a hundred thousand, a reader much earlier.
+/// The most members of an intersection of unions, which is the product of the members of its
+/// factors. The compiler gives up at a hundred thousand; readers do much earlier.
 const MAX_PRODUCT: usize = 1_000;
 
 /// A union of one or more members; most types have one.
 #[derive(Debug, Clone)]
 pub(super) struct Type {
     members: Vec<Member>,
-    /// About the whole; without the comment signs.
+    /// The comment for the whole type, without delimiters.
     comment: String,
 }
 
@@ -42,8 +42,8 @@ impl Type {
         Self::of("never")
     }
 
-    /// Members joined by ` | `, each once. Two that differ only in what is said
-    /// about them become one with both comments.
+    /// Joins members with ` | ` and removes duplicates. Two members that differ only in their
+    /// comments become one with both comments.
     pub(super) fn union(types: impl IntoIterator<Item = Type>) -> Self {
         let mut members: Vec<Member> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
@@ -65,7 +65,7 @@ impl Type {
         }
     }
 
-    /// What all of `types` say at once; `unknown` says nothing.
+    /// Returns the intersection of `types`, ignoring `unknown`.
     pub(super) fn intersection(mut types: Vec<Type>) -> Self {
         if types.len() == 1
             && let Some(only) = types.pop()
@@ -73,7 +73,7 @@ impl Type {
             return only;
         }
         let mut telling: Vec<Type> = types.into_iter().filter(|t| !t.is_unknown()).collect();
-        // Each factor left out makes the type wider, not wrong.
+        // Omitting a factor makes the type wider, but not wrong.
         let mut product = 1_usize;
         telling.retain(|factor| {
             let larger = product.saturating_mul(factor.members.len());
@@ -96,7 +96,7 @@ impl Type {
         Self::of(element.into_factor() + "[]")
     }
 
-    /// As a tuple's element that may be missing.
+    /// Returns the type as an optional element of a tuple.
     pub(super) fn optional_element(self) -> String {
         self.into_factor() + "?"
     }
@@ -113,7 +113,7 @@ impl Type {
         Self::union([bare, Self::of("null")]).with_comment(comment)
     }
 
-    /// Puts `comment` in the place of the one that is there, unless it is empty.
+    /// Replaces the comment unless `comment` is empty.
     pub(super) fn with_comment(mut self, comment: String) -> Self {
         if !comment.is_empty() {
             self.comment = comment;
@@ -121,17 +121,17 @@ impl Type {
         self
     }
 
-    /// Whether the type says nothing; its comment does not count.
+    /// Returns `true` if the type is `unknown`, ignoring comments.
     pub(super) fn is_unknown(&self) -> bool {
         self.members.iter().any(|member| member.text == "unknown")
     }
 
-    /// Whether the type allows every object.
+    /// Returns `true` if the type allows every object.
     pub(super) fn is_any_object(&self) -> bool {
         self.members.iter().any(|member| member.text == "{}")
     }
 
-    /// About how long the text is.
+    /// Returns the approximate length of the text.
     pub(super) fn len(&self) -> usize {
         let members = self.members.iter();
         members
@@ -153,15 +153,15 @@ impl Type {
         text
     }
 
-    /// As it stands before `[]` and `?` and beside `&`: a union or an
-    /// intersection in parentheses. Comments stay with what they are about.
+    /// Returns the text for use before `[]` and `?` and next to `&`. Unions and intersections get
+    /// parentheses, so that comments stay with their types.
     fn into_factor(self) -> String {
         let is_single = self.members.len() == 1 && !self.members[0].is_intersection;
         let text = self.into_text();
         if is_single { text } else { format!("({text})") }
     }
 
-    /// A union that something is said about stays together; others dissolve.
+    /// Returns the members of a union. A union with a comment stays together as one member.
     fn into_members(mut self) -> Vec<Member> {
         if self.comment.is_empty() {
             return self.members;

@@ -1,4 +1,4 @@
-//! Texts and JSON of many forms, put through the checks that hold for any.
+//! Texts and JSON of many kinds for the checks that must hold for any input.
 
 use std::fs;
 use std::path::Path;
@@ -98,7 +98,7 @@ fn goal() -> impl Strategy<Value = Option<String>> {
     ]
 }
 
-/// Lines of any length and script, fences, base64, line ends of both kinds.
+/// Generates lines of any length and script, fences, base64, and both kinds of line ends.
 fn text() -> impl Strategy<Value = String> {
     let line = prop_oneof![
         6 => "[a-z ]{0,60}",
@@ -123,7 +123,7 @@ fn text() -> impl Strategy<Value = String> {
     })
 }
 
-/// Tables, large strings, trees, and white space between them.
+/// Generates tables, large strings, trees, and white space between them.
 fn json() -> impl Strategy<Value = String> {
     let string = prop_oneof![
         8 => "[a-z ]{0,20}",

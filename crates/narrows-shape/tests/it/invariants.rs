@@ -1,4 +1,4 @@
-//! What the fuzzers check, one file for each target.
+//! The checks that the fuzzers run, one file for each target.
 
 pub(crate) mod budget;
 pub(crate) mod digest;

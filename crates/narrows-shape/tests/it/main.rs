@@ -1,5 +1,5 @@
-//! The fuzzers' corpus, replayed through the checks they run, and texts made
-//! up for the same checks.
+//! Replays the corpus of the fuzzers through their checks, and runs the same checks on generated
+//! texts.
 
 mod budget;
 mod invariants;

@@ -1,6 +1,6 @@
-//! Masking of arbitrary texts, held against the rules read plainly, against
-//! serde_json's judgement, and against masking a tree; and of answers, whole
-//! and in pieces.
+//! Tests the masking of arbitrary texts against a simple reference implementation, against the
+//! validation of `serde_json`, and against masking a tree. Also tests responses, whole and in
+//! pieces.
 
 use narrows_shape::{Mask, mask};
 use proptest::prelude::*;
@@ -18,7 +18,7 @@ proptest! {
     #[test]
     fn a_tree_would_be_masked_alike(text in json_text(), [max, head, tail] in limits()) {
         let [max, head, tail] = [max, head, tail].map(usize::from);
-        // serde_json refuses lone surrogates and what is beyond a float.
+        // `serde_json` rejects unpaired surrogates and numbers beyond a float.
         if let Some(expected) = through_a_tree(&text, max, head, tail) {
             let masked = mask(text.as_bytes(), &Mask::new(max as i64, head, tail)).expect("JSON");
             prop_assert_eq!(serde_json::from_str::<Value>(&masked.text).expect("JSON"), expected);
@@ -40,7 +40,7 @@ proptest! {
 }
 
 proptest! {
-    // Each of them is long, and read byte by byte among others.
+    // Fewer cases, because each is long and is also read byte by byte.
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
@@ -69,8 +69,7 @@ fn piece_sizes() -> impl Strategy<Value = Vec<usize>> {
     prop::collection::vec(size, 1..8)
 }
 
-/// Objects with the members of answers and some like them, in any order and
-/// number.
+/// Generates objects with the members of responses and similar ones, in any order and number.
 fn answer() -> impl Strategy<Value = String> {
     let value = || {
         prop_oneof![
@@ -112,7 +111,7 @@ fn object(space: &str, members: &[(String, String)]) -> String {
     format!("{space}{{{}{space}}}", members.join(","))
 }
 
-/// Strings long enough to be cut while they arrive.
+/// Generates strings long enough to be cut while they arrive.
 fn long_string() -> impl Strategy<Value = String> {
     let part = (string(), 1_usize..1000).prop_map(|(string, length)| {
         let inside = &string[1..string.len() - 1];
@@ -121,7 +120,7 @@ fn long_string() -> impl Strategy<Value = String> {
     prop::collection::vec(part, 0..6).prop_map(|all| format!("\"{}\"", all.concat()))
 }
 
-/// How a text may be written: each value in one of many ways.
+/// Generates JSON text in which each value has one of many notations.
 fn json_text() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("null".to_owned()),
@@ -161,12 +160,12 @@ fn string() -> impl Strategy<Value = String> {
     .prop_map(|all| format!("\"{}\"", all.concat()))
 }
 
-/// Limits that many of those strings exceed.
+/// Generates limits that many of those strings exceed.
 fn limits() -> impl Strategy<Value = [u8; 3]> {
     [0_u8..40, 0_u8..40, 0_u8..40]
 }
 
-/// A valid text with a few bytes changed.
+/// Generates a valid text with a few changed bytes.
 fn nearly_json() -> impl Strategy<Value = Vec<u8>> {
     (json_text(), changes()).prop_map(|(text, changes)| changed(text, changes))
 }
@@ -188,7 +187,7 @@ fn changed(text: String, changes: Vec<(prop::sample::Index, u8)>) -> Vec<u8> {
     bytes
 }
 
-/// What serde_json makes of a text, masked as a tree.
+/// Parses a text with `serde_json` and masks it as a tree.
 fn through_a_tree(text: &str, max: usize, head: usize, tail: usize) -> Option<Value> {
     fn shorten(value: &mut Value, max: usize, head: usize, tail: usize) {
         match value {

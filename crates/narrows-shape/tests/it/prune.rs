@@ -1,4 +1,4 @@
-//! Hard cases of the pruner, each put through the checks that hold for any text.
+//! Hard cases for the pruner, each with the checks that hold for any text.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -13,7 +13,7 @@ const MODULE: &str = include_str!("../../../../fixtures/prune/tides.py");
 const BEGIN: &str = "⟦NO_PRUNE_BEGIN⟧";
 const END: &str = "⟦NO_PRUNE_END⟧";
 
-/// A text and how it is pruned; a case changes what it is about.
+/// A text and the parameters for pruning it. Each test changes those that it is about.
 struct Case<'a> {
     text: &'a str,
     goal: &'a str,
@@ -73,7 +73,7 @@ impl<'a> Case<'a> {
         Case { style, ..self }
     }
 
-    /// Checks what holds for every text, and returns the lines that were cut.
+    /// Runs the checks that hold for every text, and returns the removed lines.
     #[track_caller]
     fn cut(&self) -> BTreeSet<usize> {
         let limits = Limits {
@@ -89,7 +89,7 @@ impl<'a> Case<'a> {
             .collect()
     }
 
-    /// Something is cut, and none of these lines.
+    /// Checks that some lines are removed, but none of these.
     #[track_caller]
     fn keeps(&self, lines: impl IntoIterator<Item = usize>) {
         let cut = self.cut();
@@ -105,14 +105,14 @@ impl<'a> Case<'a> {
     }
 }
 
-/// The number of the first line that contains this.
+/// Returns the number of the first line that contains `part`.
 #[track_caller]
 fn line_of(text: &str, part: &str) -> usize {
     let at = text.lines().position(|line| line.contains(part));
     at.unwrap_or_else(|| panic!("no line contains {part:?}")) + 1
 }
 
-/// The module with a line before each of the given ones.
+/// Returns the module with lines inserted before the given ones.
 fn with_lines(inserted: &[(usize, &str)]) -> String {
     let mut text = String::new();
     for (at, line) in MODULE.lines().enumerate() {
@@ -232,7 +232,8 @@ fn a_protected_block() {
 #[test]
 fn a_protected_block_inside_another() {
     let marks = [(60, BEGIN), (65, BEGIN), (70, END), (80, END)];
-    // The first end ends both; the second stands alone, and stays.
+    // The first end mark closes both blocks; the second one is unmatched, so only its own line is
+    // kept.
     let kept = (60..=72).chain([83]);
     Case::code(&with_lines(&marks))
         .goal("zzz")

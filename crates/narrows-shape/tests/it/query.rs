@@ -1,10 +1,10 @@
-//! Any query on any text.
+//! Arbitrary queries on arbitrary texts.
 
 use proptest::prelude::*;
 
 use crate::invariants;
 
-/// A line of an argument, of pieces that are likely to mean something.
+/// Generates an argument line from pieces that are likely to be valid.
 fn arguments() -> impl Strategy<Value = String> {
     let name = prop_oneof![
         Just("query"),
@@ -49,7 +49,7 @@ fn arguments() -> impl Strategy<Value = String> {
         .prop_map(|(name, pieces)| format!("{name} {}", pieces.join(" ")))
 }
 
-/// Rows, in several forms, and lines that are none.
+/// Generates rows in several formats, and other lines.
 fn texts() -> impl Strategy<Value = String> {
     let row = prop_oneof![
         Just(r#"{"a":1,"b":{"c":[1,2]}}"#),

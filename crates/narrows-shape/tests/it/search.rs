@@ -1,10 +1,10 @@
-//! Catalogues and queries made up for what the fuzzer checks.
+//! Generated catalogues and queries for the checks of the fuzzer.
 
 use proptest::prelude::*;
 
 use crate::invariants;
 
-/// Words that tools and queries have, words of other languages, and anything.
+/// Generates words of tools and queries, words of other languages, and arbitrary text.
 fn word() -> impl Strategy<Value = String> {
     let known = prop::sample::select(vec![
         "list",

@@ -1,5 +1,5 @@
-//! The scripted MCP server of the tests: `scripted-upstream [--http] FOLDER`.
-//! What it does is said in the folder's script, see `narrows_testkit::scripted`.
+//! The scripted MCP server of the tests: `scripted-upstream [--http] FOLDER`. The script in the
+//! folder defines its behaviour, see `narrows_testkit::scripted`.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! A client as tests talk through it, over whatever carries its messages.
+//! A test client that is independent of the transport.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -9,11 +9,11 @@ use tokio::time::timeout;
 
 use crate::LIMIT;
 
-/// One client of one server. Nothing it does waits longer than [`LIMIT`].
+/// A client of one server. All waits are limited by [`LIMIT`].
 #[derive(Debug)]
 pub struct Client<L> {
     pub(super) line: L,
-    /// Read while something else was waited for.
+    /// Messages read while waiting for another one.
     aside: VecDeque<Value>,
     next_id: u64,
 }
@@ -21,18 +21,18 @@ pub struct Client<L> {
 /// A client of any transport.
 pub type Any = Client<Box<dyn Line>>;
 
-/// What carries the messages of a client, in both directions.
+/// A bidirectional transport for the messages of a client.
 pub trait Line: Debug + Send {
-    /// Sends one message as it is.
+    /// Sends one message unchanged.
     fn send_text<'a>(&'a mut self, text: &'a str) -> Waiting<'a, ()>;
 
-    /// The next message as it is; `None` when the other side has ended this.
+    /// Returns the next message unchanged; `None` when the peer has closed the transport.
     fn next_text(&mut self) -> Waiting<'_, Option<String>>;
 
-    /// Takes leave as the transport wants it. Dropping does not.
+    /// Closes the transport as its specification requires. Dropping does not.
     fn close(&mut self) -> Waiting<'_, ()>;
 
-    /// What else is known of the other side, for whoever reads a failure.
+    /// Returns further information about the peer for failure messages.
     fn circumstances(&self) -> String {
         String::new()
     }
@@ -49,7 +49,7 @@ impl<L: Line> Client<L> {
         }
     }
 
-    /// The same client, for tests that take any.
+    /// Boxes the transport, for tests that accept any.
     pub fn boxed(self) -> Any
     where
         L: 'static,
@@ -61,10 +61,10 @@ impl<L: Line> Client<L> {
         }
     }
 
-    /// Sends one message as it is, in a frame.
+    /// Sends one message unchanged, with the framing of the transport.
     pub async fn send_text(&mut self, text: &str) {
         let sent = timeout(LIMIT, self.line.send_text(text)).await;
-        sent.unwrap_or_else(|_| self.fail("the message was not taken"));
+        sent.unwrap_or_else(|_| self.fail("the peer did not accept the message"));
     }
 
     pub async fn send(&mut self, message: &Value) {
@@ -76,13 +76,13 @@ impl<L: Line> Client<L> {
             .await;
     }
 
-    /// Answers a question of the server.
+    /// Answers a request from the server.
     pub async fn answer(&mut self, question: &Value, result: Value) {
         self.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": result }))
             .await;
     }
 
-    /// Sends a request and gives its id.
+    /// Sends a request and returns its id.
     pub async fn request(&mut self, method: &str, params: Value) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
@@ -91,7 +91,8 @@ impl<L: Line> Client<L> {
         id
     }
 
-    /// Sends a request and waits for its whole answer. Other messages wait for [`Client::next`].
+    /// Sends a request and returns the whole response. Other messages are kept for
+    /// [`Client::next`].
     pub async fn call(&mut self, method: &str, params: Value) -> Value {
         let id = self.request(method, params).await;
         self.answer_to(id).await
@@ -105,7 +106,7 @@ impl<L: Line> Client<L> {
         .await
     }
 
-    /// Says hello; gives the result.
+    /// Sends `initialize` and `notifications/initialized`, and returns the result.
     pub async fn initialize(&mut self, revision: &str, capabilities: Value) -> Value {
         let client = json!({ "name": "raw-client", "version": "1.0.0" });
         let params = json!({ "protocolVersion": revision, "capabilities": capabilities, "clientInfo": client });
@@ -119,7 +120,7 @@ impl<L: Line> Client<L> {
         answer["result"].take()
     }
 
-    /// The next message, in the order they came.
+    /// Returns the next message, in order of arrival.
     pub async fn next(&mut self) -> Value {
         match self.aside.pop_front() {
             Some(message) => message,
@@ -127,10 +128,10 @@ impl<L: Line> Client<L> {
         }
     }
 
-    /// The next message as it is; `None` at the end. What was put aside is not seen.
+    /// Returns the next message unchanged; `None` at the end. Messages set aside are skipped.
     pub async fn next_text(&mut self) -> Option<String> {
         let read = timeout(LIMIT, self.line.next_text()).await;
-        read.unwrap_or_else(|_| self.fail("nothing came"))
+        read.unwrap_or_else(|_| self.fail("no message arrived"))
     }
 
     pub async fn answer_to(&mut self, id: u64) -> Value {
@@ -138,12 +139,12 @@ impl<L: Line> Client<L> {
             .await
     }
 
-    /// The next notification or question of this method.
+    /// Returns the next notification or request with this method.
     pub async fn message(&mut self, method: &str) -> Value {
         self.find(|message| message["method"] == method).await
     }
 
-    /// The first message that fits; others are put aside.
+    /// Returns the first message that fits, and sets the others aside.
     pub async fn find(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
         if let Some(place) = self.aside.iter().position(&fits) {
             return self.aside.remove(place).expect("it was just found");
@@ -157,18 +158,18 @@ impl<L: Line> Client<L> {
         }
     }
 
-    /// What was read and not asked for so far.
+    /// Returns the messages set aside so far.
     pub fn aside(&self) -> impl Iterator<Item = &Value> {
         self.aside.iter()
     }
 
-    /// Takes leave as the transport wants it; to break off, drop the client.
+    /// Closes the transport as its specification requires. To disconnect abruptly, drop the client.
     pub async fn close(&mut self) {
         let closed = timeout(LIMIT, self.line.close()).await;
-        closed.unwrap_or_else(|_| self.fail("the end was not taken"));
+        closed.unwrap_or_else(|_| self.fail("closing did not complete"));
     }
 
-    /// Waits until the other side has ended this. What still comes is put aside.
+    /// Waits until the peer has closed the transport. Further messages are set aside.
     pub async fn ended(&mut self) {
         while let Some(text) = self.next_text().await {
             self.aside.push_back(parse(&text));

@@ -1,5 +1,5 @@
-//! Events of a stream, read as the HTML standard says: lines end in LF, CR or both,
-//! and an event is only one when a blank line has ended it.
+//! A parser for server-sent events that follows the HTML standard: lines end in LF, CR or both, and
+//! an event is complete only after a blank line.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ impl Event {
             .unwrap_or_else(|error| panic!("not JSON ({error}): {self:?}"))
     }
 
-    /// The message of MCP that this carries, if it does.
+    /// Returns the MCP message in the event, if there is one.
     pub(super) fn into_message(self) -> Option<String> {
         let named = matches!(self.event.as_deref(), None | Some("message"));
         (named && !self.data.is_empty()).then_some(self.data)
@@ -34,9 +34,9 @@ impl Event {
 
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
-    /// Of a line that has not ended.
+    /// The bytes of an incomplete line.
     begun: Vec<u8>,
-    /// A LF that comes next belongs to a line end that was seen already.
+    /// True after a CR: a following LF belongs to the same line end.
     after_cr: bool,
     event: Event,
     data: Vec<String>,
@@ -44,7 +44,7 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    /// The next event that has been read whole.
+    /// Returns the next complete event.
     pub(super) fn next(&mut self) -> Option<Event> {
         self.ready.pop_front()
     }
@@ -72,7 +72,7 @@ impl Decoder {
         if line.is_empty() {
             let mut event = std::mem::take(&mut self.event);
             event.data = std::mem::take(&mut self.data).join("\n");
-            // Comments leave nothing.
+            // An event that consists only of comments is skipped.
             if event != Event::default() {
                 self.ready.push_back(event);
             }

@@ -1,4 +1,4 @@
-//! Answers that are event streams, read event by event.
+//! Responses that are event streams.
 
 use serde_json::Value;
 use tokio::io::BufReader;
@@ -8,10 +8,10 @@ use super::event::{Decoder, Event};
 use super::limited;
 use super::response::{Length, Response, read_body, read_piece};
 
-/// An answer that is an event stream, read event by event.
+/// A response that is an event stream, read event by event.
 #[derive(Debug)]
 pub struct Events {
-    /// Without a body.
+    /// The head of the response, without a body.
     pub head: Response,
     stream: BufReader<TcpStream>,
     length: Length,
@@ -28,19 +28,18 @@ impl Events {
         }
     }
 
-    /// The next event; `None` at the end. Comments are passed over.
+    /// Returns the next event; `None` at the end. Comments are skipped.
     pub async fn next(&mut self) -> Option<Event> {
-        // The limit is for all of it: signs of life come for ever.
+        // One limit covers the whole wait, because comments may arrive forever.
         limited("an event", self.read()).await
     }
 
-    /// Whether the end of the stream was marked as such. A connection that
-    /// breaks off marks none.
+    /// Returns true if the stream ended with its end marker, and false if the connection broke.
     pub fn is_complete(&self) -> bool {
         matches!(self.length, Length::Bytes(0))
     }
 
-    /// The next event that carries a message.
+    /// Returns the message of the next event that carries one.
     pub async fn message(&mut self) -> Value {
         loop {
             let event = self.next().await.expect("the stream goes on");
@@ -50,7 +49,7 @@ impl Events {
         }
     }
 
-    /// The next event, however long it takes to come.
+    /// Returns the next event, without a time limit.
     pub(super) async fn read(&mut self) -> Option<Event> {
         loop {
             if let Some(event) = self.decoder.next() {
@@ -61,7 +60,7 @@ impl Events {
         }
     }
 
-    /// The next message, however long it takes to come; other events are passed over.
+    /// Returns the next message, without a time limit. Other events are skipped.
     pub(super) async fn read_message(&mut self) -> Option<String> {
         loop {
             if let Some(message) = self.read().await?.into_message() {
@@ -70,7 +69,7 @@ impl Events {
         }
     }
 
-    /// The answer as a whole, where it turned out to be no event stream.
+    /// Reads the whole response, for one that is not an event stream.
     pub(super) async fn into_response(mut self) -> Response {
         self.head.body = read_body(&mut self.stream, self.length).await;
         self.head

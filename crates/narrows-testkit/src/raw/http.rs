@@ -1,5 +1,5 @@
-//! A client that speaks HTTP/1.1 over one connection, written by hand so that
-//! it can say what no library would.
+//! An HTTP/1.1 client on one connection, written by hand so that tests can send requests that a
+//! library would not.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use super::events::Events;
 use super::limited;
 use super::response::{Length, Response, read_body, read_head};
 
-/// One connection, kept alive from request to request.
+/// A connection that is kept alive between requests.
 #[derive(Debug)]
 pub struct Http {
     stream: BufReader<TcpStream>,
@@ -23,8 +23,8 @@ impl Http {
     pub async fn connect(address: &str) -> Http {
         let stream = limited("connecting", TcpStream::connect(address)).await;
         let stream = stream.unwrap_or_else(|error| panic!("no connection to {address}: {error}"));
-        // What is sent in small pieces is to go out in them, and at once.
-        stream.set_nodelay(true).expect("it is a socket of TCP");
+        // Small writes must be sent at once and separately.
+        stream.set_nodelay(true).expect("a TCP socket");
         Http {
             stream: BufReader::new(stream),
             host: address.to_owned(),
@@ -48,7 +48,7 @@ impl Http {
         self.request("POST", path, headers, body.as_ref()).await
     }
 
-    /// Posts one MCP message with the headers that MCP wants, and those given.
+    /// Posts an MCP message with the required headers and the given ones.
     pub async fn post_mcp(
         &mut self,
         path: &str,
@@ -59,7 +59,7 @@ impl Http {
         self.post(path, &headers, message.to_string()).await
     }
 
-    /// Opens a session; gives its id, if there is one, and the result.
+    /// Opens a session, and returns its id, if any, and the result.
     pub async fn initialize(
         &mut self,
         path: &str,
@@ -93,7 +93,7 @@ impl Http {
         self.read_response().await
     }
 
-    /// Sends a request and leaves its answer to be read as events.
+    /// Sends a request whose response is read as events.
     pub async fn open(
         mut self,
         method: &str,
@@ -106,13 +106,13 @@ impl Http {
         events.unwrap_or_else(|why| panic!("{why}"))
     }
 
-    /// Leaves the answer to be read as events, however long it takes to begin.
+    /// Reads the response as events, without a time limit for its start.
     pub(super) async fn into_events(mut self) -> Result<Events, String> {
         let (head, length) = read_head(&mut self.stream).await?;
         Ok(Events::new(head, self.stream, length))
     }
 
-    /// `Host` and `Content-Length` are added unless given.
+    /// Sends a request. Adds `Host` and `Content-Length` unless given.
     pub async fn send(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) {
         let given = |wanted: &str| {
             headers
@@ -133,7 +133,7 @@ impl Http {
         self.send_bytes(&[head.as_bytes(), body].concat()).await;
     }
 
-    /// Sends bytes as they are.
+    /// Sends bytes unchanged.
     pub async fn send_bytes(&mut self, bytes: &[u8]) {
         limited("sending", self.stream.get_mut().write_all(bytes))
             .await
@@ -146,8 +146,7 @@ impl Http {
         response
     }
 
-    /// Reads the answer to a request for another protocol, which is then spoken
-    /// on the stream unless it was refused.
+    /// Reads the response to an upgrade request, and returns the stream if the upgrade succeeded.
     pub(super) async fn into_upgraded(
         mut self,
     ) -> Result<(Response, BufReader<TcpStream>), Response> {
@@ -165,7 +164,7 @@ impl Http {
     }
 }
 
-/// What every POST to an MCP endpoint carries.
+/// The headers of every POST to an MCP endpoint.
 pub const MCP_HEADERS: &[(&str, &str)] = &[
     ("content-type", "application/json"),
     ("accept", "application/json, text/event-stream"),

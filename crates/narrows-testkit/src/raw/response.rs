@@ -1,4 +1,4 @@
-//! Answers over HTTP/1.1: the head, and the body by any of its lengths.
+//! HTTP/1.1 responses: the head, and the body with any kind of length.
 
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
@@ -9,12 +9,12 @@ use super::event::Event;
 #[derive(Debug, Clone)]
 pub struct Response {
     pub status: u16,
-    /// Names in small letters, in the order they came.
+    /// Lower-case names, in order of arrival.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
 
-/// How much of a body is to come.
+/// The length of a body.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Length {
     Bytes(usize),
@@ -39,12 +39,12 @@ impl Response {
             .unwrap_or_else(|error| panic!("not JSON ({error}): {self:?}"))
     }
 
-    /// The events of a body that is an event stream and has ended.
+    /// Returns the events of a complete event stream.
     pub fn events(&self) -> Vec<Event> {
         Event::all(&self.body)
     }
 
-    /// The messages as they came, be the body JSON or an event stream.
+    /// Returns the messages unchanged, from a JSON body or an event stream.
     pub fn messages(&self) -> Vec<String> {
         let kind = self.header("content-type").unwrap_or_default();
         if !kind.starts_with("text/event-stream") {
@@ -54,7 +54,7 @@ impl Response {
         events.filter_map(Event::into_message).collect()
     }
 
-    /// The last of them: the answer to a request.
+    /// Returns the last message, which is the response to a request.
     pub fn message(&self) -> Value {
         let messages = self.messages();
         let last = messages.last().map(|text| serde_json::from_str(text));
@@ -116,7 +116,7 @@ pub(super) async fn read_body(stream: &mut BufReader<TcpStream>, mut length: Len
     body
 }
 
-/// Some more of the body; `None` at its end. A connection that breaks ends it too.
+/// Reads the next piece of the body; `None` at its end. A broken connection also ends the body.
 pub(super) async fn read_piece(
     stream: &mut BufReader<TcpStream>,
     length: &mut Length,

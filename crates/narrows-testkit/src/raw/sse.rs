@@ -1,4 +1,4 @@
-//! A client of HTTP+SSE, as revision 2024-11-05 has it.
+//! An HTTP+SSE client, as specified by revision 2024-11-05.
 
 use super::client::{Client, Line, Waiting};
 use super::event::Event;
@@ -6,30 +6,29 @@ use super::events::Events;
 use super::http::{Http, MCP_HEADERS};
 use super::response::Response;
 
-/// A client with a stream that it hears everything on. Every message is posted
-/// on a connection of its own.
+/// A client that receives all messages on one stream and posts each message on a new connection.
 pub type Sse = Client<Stream>;
 
 #[derive(Debug)]
 pub struct Stream {
     address: String,
-    /// As the stream has said it.
+    /// The endpoint as announced on the stream.
     endpoint: String,
-    /// Where to post, from that.
+    /// The path to post to, derived from the endpoint.
     post_path: String,
-    /// Sent with every request.
+    /// Headers of every request.
     headers: Vec<(String, String)>,
-    /// `None` once closed.
+    /// `None` after closing.
     events: Option<Events>,
 }
 
 impl Sse {
-    /// Opens the stream at `path`. Panics unless it says where to post.
+    /// Opens the stream at `path`. Panics if the stream does not announce an endpoint.
     pub async fn connect(address: &str, path: &str) -> Sse {
         Sse::connect_with(address, path, &[]).await
     }
 
-    /// The headers are sent with the posts too.
+    /// Like `connect`, with headers for the stream and all posts.
     pub async fn connect_with(address: &str, path: &str, headers: &[(&str, &str)]) -> Sse {
         let accept = [("accept", "text/event-stream")];
         let all = [&accept, headers].concat();
@@ -53,17 +52,17 @@ impl Sse {
         })
     }
 
-    /// What the server has said about where to post.
+    /// Returns the endpoint as the server announced it.
     pub fn endpoint(&self) -> &str {
         &self.line.endpoint
     }
 
-    /// Posts a body as it is, and gives the answer to the post.
+    /// Posts a body unchanged, and returns the response to the post.
     pub async fn post(&mut self, body: &str) -> Response {
         self.line.post(body).await
     }
 
-    /// The next event as it came; `None` at the end.
+    /// Returns the next event unchanged; `None` at the end.
     pub async fn next_event(&mut self) -> Option<Event> {
         self.line.events.as_mut()?.next().await
     }
@@ -96,7 +95,7 @@ impl Line for Stream {
     }
 }
 
-/// The path of an endpoint; it must be on the server that names it.
+/// Returns the path of an endpoint, which must be on the same server.
 fn resolve(address: &str, base: &str, endpoint: &str) -> String {
     if let Some(rest) = endpoint.strip_prefix("http://") {
         let path = rest.strip_prefix(address);

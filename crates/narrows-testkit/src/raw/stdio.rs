@@ -1,4 +1,4 @@
-//! A client that speaks to a child's stdin and stdout.
+//! A client on the stdin and stdout of a child process.
 
 use std::process::ExitStatus;
 use std::sync::{Arc, Mutex};
@@ -12,8 +12,7 @@ use super::limited;
 use crate::LIMIT;
 use crate::scripted::Framing;
 
-/// The client of a running child. Killed when dropped (it alone, not what it
-/// has started).
+/// The client of a running child. Dropping kills the child, but not its own children.
 pub type Stdio = Client<Pipes>;
 
 #[derive(Debug)]
@@ -27,7 +26,7 @@ pub struct Pipes {
 }
 
 impl Stdio {
-    /// Starts the command with all three streams piped.
+    /// Starts the command with stdin, stdout and stderr piped.
     pub fn start(command: &mut Command) -> Stdio {
         Stdio::start_framed(command, Framing::Newline)
     }
@@ -48,7 +47,7 @@ impl Stdio {
         let heard = said.clone();
         tokio::spawn(async move {
             while let Ok(Some(line)) = lines.next_line().await {
-                let mut heard = heard.lock().expect("nobody panics with it");
+                let mut heard = heard.lock().expect("no task panics while holding it");
                 heard.push_str(&line);
                 heard.push('\n');
             }
@@ -67,12 +66,12 @@ impl Stdio {
         self.line.pid
     }
 
-    /// All that came on stderr so far.
+    /// Returns all stderr output so far.
     pub fn stderr(&self) -> String {
         self.line.stderr()
     }
 
-    /// Sends bytes without a frame.
+    /// Sends bytes without framing.
     pub async fn send_bytes(&mut self, bytes: &[u8]) {
         limited("sending", self.line.send_bytes(bytes)).await;
     }
@@ -81,27 +80,34 @@ impl Stdio {
         self.line.stdin = None;
     }
 
-    /// Waits for the end of the child.
+    /// Waits until the child has ended.
     pub async fn wait(&mut self) -> ExitStatus {
         let status = timeout(LIMIT, self.line.child.wait()).await;
         let status = status.unwrap_or_else(|_| {
             panic!(
-                "it did not end within {LIMIT:?}; stderr:\n{}",
+                "the child did not end within {LIMIT:?}; stderr:\n{}",
                 self.stderr()
             )
         });
-        status.expect("it is our child")
+        status.expect("the child has not been waited for")
     }
 
-    /// SIGKILL, to the child alone.
+    /// Sends SIGKILL to the child alone.
     pub async fn kill(&mut self) {
-        self.line.child.kill().await.expect("it is our child");
+        self.line
+            .child
+            .kill()
+            .await
+            .expect("the child has not been waited for");
     }
 }
 
 impl Pipes {
     fn stderr(&self) -> String {
-        self.stderr.lock().expect("nobody panics with it").clone()
+        self.stderr
+            .lock()
+            .expect("no task panics while holding it")
+            .clone()
     }
 
     async fn send_bytes(&mut self, bytes: &[u8]) {

@@ -1,4 +1,4 @@
-//! A client of Streamable HTTP that hears what comes on all its streams.
+//! A Streamable HTTP client that reads all of its streams.
 
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -9,9 +9,8 @@ use super::events::Events;
 use super::http::{Http, MCP_HEADERS};
 use super::response::Response;
 
-/// A client with a session. Every message is posted on a connection of its own;
-/// once it is initialized it listens to a GET as well, if the server has one,
-/// and has ended when that has.
+/// A client with a session. Every message is posted on a new connection. After `initialize`, the
+/// client also reads the stream of a GET, if the server offers one, and ends with that stream.
 pub type Streamable = Client<Posts>;
 
 #[derive(Debug)]
@@ -19,26 +18,26 @@ pub struct Posts {
     address: String,
     path: String,
     headers: Vec<(String, String)>,
-    /// What `initialize` has brought.
+    /// The session id, assigned by `initialize`.
     session: Option<String>,
     revision: Option<String>,
     sender: mpsc::UnboundedSender<Heard>,
     heard: mpsc::UnboundedReceiver<Heard>,
-    /// One for every open stream, which they read; they end with the client.
+    /// Tasks that read the open streams, one each. They end with the client.
     readers: JoinSet<()>,
 }
 
 #[derive(Debug)]
 enum Heard {
     Message(String),
-    /// The GET has ended.
+    /// The stream of the GET has ended.
     End,
-    /// A request was not answered with messages.
+    /// A request failed without a JSON-RPC response.
     Failure(String),
 }
 
 impl Streamable {
-    /// A client of the server at `host:port` that has said nothing yet.
+    /// Creates a client of the server at `host:port`, without a session.
     pub fn at(address: &str, path: &str) -> Streamable {
         let (sender, heard) = mpsc::unbounded_channel();
         Client::on(Posts {
@@ -53,13 +52,13 @@ impl Streamable {
         })
     }
 
-    /// Sends this header with every request.
+    /// Adds a header to every request.
     pub fn with_header(mut self, name: &str, value: &str) -> Streamable {
         self.line.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// The id of the session, if the server has given one.
+    /// Returns the session id, if the server assigned one.
     pub fn session(&self) -> Option<&str> {
         self.line.session.as_deref()
     }
@@ -83,7 +82,7 @@ impl Posts {
         }
     }
 
-    /// This answer is waited for: what comes after it needs what it brings.
+    /// Handles the response to `initialize`. Later requests need its session id and revision.
     fn greet(&mut self, response: Response) {
         assert_eq!(response.status, 200, "{response:?}");
         self.session = response.header("mcp-session-id").map(Into::into);
@@ -156,9 +155,9 @@ async fn answer(http: Http) -> Events {
     events.unwrap_or_else(|why| panic!("{why}"))
 }
 
-/// Reads the answer to one request, be it an event stream or one message.
+/// Reads the response to one request, an event stream or a single message.
 async fn hear_answer(http: Http, sender: mpsc::UnboundedSender<Heard>) {
-    // The client may be gone while we read; then nobody listens.
+    // The client may have been dropped meanwhile.
     let say = |heard| drop(sender.send(heard));
     let mut events = match http.into_events().await {
         Ok(events) => events,
@@ -174,7 +173,7 @@ async fn hear_answer(http: Http, sender: mpsc::UnboundedSender<Heard>) {
     let response = events.into_response().await;
     match response.status {
         200 => say(Heard::Message(response.text())),
-        // Of a request that was cancelled there is nothing to say.
+        // A cancelled request has no response.
         202 if response.body.is_empty() => {}
         _ => say(Heard::Failure(format!("the request failed: {response:?}"))),
     }

@@ -1,4 +1,4 @@
-//! A client on a WebSocket.
+//! A WebSocket client.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,7 +16,7 @@ use crate::websocket::{
     Assembly, CLOSE, Frame, Message, PONG, Role, SUBPROTOCOL, TEXT, accept_key,
 };
 
-/// A client past its handshake. A frame that the server must not send is a panic.
+/// A client after its handshake. Panics if the server sends an invalid frame.
 pub type WebSocket = Client<Socket>;
 
 #[derive(Debug)]
@@ -25,20 +25,20 @@ pub struct Socket {
     assembly: Assembly,
     subprotocol: Option<String>,
     answers_pings: bool,
-    /// Whether we have sent a close.
+    /// True if the client has sent a close frame.
     closed: bool,
 }
 
 impl WebSocket {
-    /// Offers the subprotocol `mcp`. Panics if the handshake is refused.
+    /// Connects and offers the subprotocol `mcp`. Panics if the handshake is refused.
     pub async fn connect(address: &str, path: &str) -> WebSocket {
         let offer = [("sec-websocket-protocol", SUBPROTOCOL)];
         let socket = WebSocket::connect_with(address, path, &offer).await;
         socket.unwrap_or_else(|refusal| panic!("the handshake was refused: {refusal:?}"))
     }
 
-    /// With these headers, besides those of the handshake that are not among
-    /// them; what the server says instead of an upgrade is the error.
+    /// Connects with these headers, which replace those of the handshake with the same name.
+    /// Returns the response of a server that refuses the upgrade as an error.
     pub async fn connect_with(
         address: &str,
         path: &str,
@@ -79,35 +79,35 @@ impl WebSocket {
         }))
     }
 
-    /// What the server has selected.
+    /// Returns the subprotocol selected by the server.
     pub fn subprotocol(&self) -> Option<&str> {
         self.line.subprotocol.as_deref()
     }
 
-    /// From now on pings get no pong.
+    /// Stops answering pings.
     pub fn ignore_pings(&mut self) {
         self.line.answers_pings = false;
     }
 
-    /// Sends a frame, masked unless it is already.
+    /// Sends a frame, and masks it unless it has a mask.
     pub async fn send_frame(&mut self, frame: Frame) {
         limited("sending", self.line.send(frame)).await;
     }
 
-    /// Sends a message in frames of `size` bytes, wherever they cut it.
+    /// Sends a message in frames of `size` bytes, which may split characters.
     pub async fn send_fragments(&mut self, text: &str, size: usize) {
         for frame in Frame::fragments(TEXT, text.as_bytes(), size) {
             self.send_frame(frame).await;
         }
     }
 
-    /// Sends bytes as they are, which may be no frame at all.
+    /// Sends bytes unchanged, which need not form a frame.
     pub async fn send_bytes(&mut self, bytes: &[u8]) {
         limited("sending", self.line.write(bytes)).await;
     }
 
-    /// The next message of any kind; `None` when the connection has ended. Pings
-    /// and closes are answered before they are given.
+    /// Returns the next message of any kind; `None` when the connection has ended. Pings and close
+    /// frames are answered first.
     pub async fn next_message(&mut self) -> Option<Message> {
         limited("a message", self.line.next()).await
     }
@@ -131,9 +131,9 @@ impl Socket {
     async fn next(&mut self) -> Option<Message> {
         let message = match self.assembly.next(&mut self.stream).await {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                panic!("the server breaks the rules: {error}")
+                panic!("the server violates the protocol: {error}")
             }
-            // A connection that breaks has ended too.
+            // A broken connection counts as ended.
             read => read.ok().flatten()?,
         };
         match &message {
@@ -151,7 +151,7 @@ impl Socket {
 
     async fn respond(&mut self, frame: Frame) {
         let bytes = frame.masked(fresh()).encode();
-        // The server may be gone already; that is seen when reading goes on.
+        // The server may have disconnected already, which the next read reports.
         let _ = self.stream.get_mut().write_all(&bytes).await;
     }
 }
@@ -174,7 +174,7 @@ impl Line for Socket {
         })
     }
 
-    /// What still comes before the server's own close is lost.
+    /// Messages that arrive before the server's close frame are lost.
     fn close(&mut self) -> Waiting<'_, ()> {
         Box::pin(async {
             self.send(Frame::close(1000, "")).await;
@@ -183,7 +183,7 @@ impl Line for Socket {
     }
 }
 
-/// Another one every time, as keys and masks have to be.
+/// Returns a different value on every call, for keys and masks.
 fn fresh() -> [u8; 4] {
     static COUNT: AtomicU32 = AtomicU32::new(1);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The connection that a request came on, and what a script may do to it.
+//! The connection of a request, as a script can control it.
 
 use std::io;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 
 use super::reply::hung_up;
 
-/// What may be done to the connection that a request came on.
+/// A handle to control the connection of a request.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Connection(Arc<Behaviour>);
 
@@ -22,19 +22,19 @@ struct Behaviour {
 }
 
 impl Connection {
-    /// Writes so many bytes at a time from now on; 0: all at once.
+    /// Limits every write to `size` bytes from now on; 0 means no limit.
     pub(super) fn write_in_pieces_of(&self, size: usize) {
         self.0.piece.store(size, Ordering::Relaxed);
     }
 
-    /// Breaks it off as soon as all that was said is written.
+    /// Closes the connection as soon as pending output is written.
     pub(super) fn break_off(&self) {
         self.0.broken.store(true, Ordering::Relaxed);
     }
 }
 
-/// The stream of a connection. It does its part below any framing, so that cuts
-/// fall where no library would make them.
+/// The stream of a connection. It splits writes below the framing, at positions where no library
+/// would.
 pub(super) struct Wire {
     pub(super) stream: TcpStream,
     pub(super) connection: Connection,
@@ -63,7 +63,7 @@ impl AsyncWrite for Wire {
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
-    /// Called when all is written, by hyper as by ourselves.
+    /// Called when all output is written, both by hyper and by this server.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.connection.0.broken.load(Ordering::Relaxed) {
             return Poll::Ready(Err(hung_up()));

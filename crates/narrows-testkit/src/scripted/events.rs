@@ -1,4 +1,4 @@
-//! Event streams of the scripted server: what it says, as the body of an answer.
+//! Event streams of the scripted server, as HTTP bodies.
 
 use std::borrow::Cow;
 use std::io;
@@ -16,9 +16,9 @@ use super::server::{Output, Outputs};
 use super::{LineEnd, SseOptions};
 
 pub(super) struct Events {
-    /// Said before the rest.
+    /// Sent before all other output.
     pub(super) first: Option<Output>,
-    /// Only what they say about the form of events counts here.
+    /// The formatting of events; other options are ignored.
     pub(super) form: SseOptions,
     connection: Connection,
     /// `None` once dropped.
@@ -28,10 +28,10 @@ pub(super) struct Events {
     at_end: Option<AtEnd>,
 }
 
-/// Gets what is left to say.
+/// Receives the remaining output.
 type AtEnd = Box<dyn FnOnce(Outputs, Ended) + Send>;
 
-/// When a stream has said all it has to say.
+/// The condition that ends a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ends {
     AfterAnswer,
@@ -42,11 +42,11 @@ pub(super) enum Ends {
 enum State {
     Open,
     Over,
-    /// As the script says. There is no end of the body to be seen.
+    /// Broken by the script. The end of the body is never sent.
     Broken,
 }
 
-/// Who has ended a stream.
+/// The party that ended a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
     ByServer,
@@ -66,7 +66,7 @@ impl Events {
         }
     }
 
-    /// Called when the stream is no more.
+    /// Sets a callback for the end of the stream.
     pub(super) fn on_end(&mut self, call: impl FnOnce(Outputs, Ended) + Send + 'static) {
         self.at_end = Some(Box::new(call));
     }
@@ -83,7 +83,7 @@ impl Events {
         }
     }
 
-    /// What an output is on the wire, if it is anything there.
+    /// Returns the wire form of an output, if it has one.
     fn write(&mut self, output: Output) -> Option<Vec<u8>> {
         match output {
             Output::Message(text) => Some(message(&self.form, &text)),
@@ -122,8 +122,8 @@ impl hyper::body::Body for Events {
             }
         }
         match self.state {
-            // What was said before has to be written first: hyper does that
-            // while it waits for us, where an error would throw it away.
+            // Earlier output must be written first: hyper writes it while this body is pending, but
+            // an error would discard it.
             State::Broken => Poll::Pending,
             _ => Poll::Ready(None),
         }
@@ -142,7 +142,7 @@ impl Drop for Events {
     }
 }
 
-/// One event, in the form that is asked for.
+/// Formats an event as the options require.
 pub(super) fn event(form: &SseOptions, name: &str, data: &str) -> Vec<u8> {
     let end = match form.line_end {
         LineEnd::Lf => "\n",
@@ -175,8 +175,8 @@ fn message(form: &SseOptions, text: &str) -> Vec<u8> {
     event(form, "message", &data)
 }
 
-/// The same JSON with a line after every comma that is not in a string. By
-/// hand, because a library would write the numbers its own way.
+/// Breaks JSON into lines after every comma outside strings. Written by hand, because a library
+/// would reformat the numbers.
 fn split(json: &str) -> String {
     let mut lines = String::with_capacity(json.len() + 64);
     let (mut in_string, mut escaped) = (false, false);

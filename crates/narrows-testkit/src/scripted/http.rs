@@ -1,5 +1,5 @@
-//! The scripted server over Streamable HTTP, as the revisions with sessions
-//! have it: one endpoint, POST, GET and DELETE.
+//! The scripted server over Streamable HTTP, as specified by the revisions with sessions: one
+//! endpoint with POST, GET and DELETE.
 
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
@@ -79,7 +79,8 @@ async fn post(at: &ListenerState, connection: Connection, text: &str, message: &
     Ok(response)
 }
 
-/// One GET at a time hears the general messages; a second one hears nothing.
+/// Opens the stream of general messages. Only one GET at a time can have it; a second one is
+/// refused.
 fn get(general: &General, connection: Connection) -> Response<Body> {
     let taken = general.outputs.lock().expect("nothing panics here").take();
     let home = general.outputs.clone();

@@ -11,7 +11,7 @@ use tokio::process::{Child, Command};
 use super::{GRANDCHILDREN, RECEIVED, SCRIPT, SERVERS, Script, Transport};
 use crate::{Folder, LIMIT, until};
 
-/// A script in its folder, ready to be started, any number of times.
+/// An installed script, from which servers can be started any number of times.
 #[derive(Debug)]
 pub struct Installed {
     folder: Folder,
@@ -39,35 +39,34 @@ impl Installed {
         vec![self.folder.path().display().to_string()]
     }
 
-    /// As an entry of `mcpServers`.
+    /// Returns an entry for `mcpServers`.
     pub fn config(&self) -> Value {
         json!({ "command": self.command(), "args": self.args() })
     }
 
-    /// Lets every [`Step::Wait`](super::Step::Wait) of this name go on, also those to come.
+    /// Releases every current and future [`Step::Wait`](super::Step::Wait) with this name.
     pub fn release(&self, name: &str) {
         self.folder.write(&format!("release-{name}"), "");
     }
 
-    /// Waits until a [`Step::Reach`](super::Step::Reach) of this name was done.
+    /// Waits until a [`Step::Reach`](super::Step::Reach) with this name has run.
     pub async fn reached(&self, name: &str) {
         let path = self.folder.file(&format!("reached-{name}"));
         until(format!("the step '{name}' is reached"), || path.exists()).await;
     }
 
-    /// Every message the server got, as it came. Over HTTP every request is an
-    /// object of `method`, `path`, `headers` and `body`, and `query` if it has one.
+    /// Returns every message that the server received, unchanged. Over HTTP, each request is an
+    /// object with `method`, `path`, `headers` and `body`, and `query` if there is one.
     ///
-    /// Of a stream of HTTP+SSE there is `{"sse":"lost"}` when the client has left
-    /// it. Of a WebSocket there is the handshake, its text messages, and
-    /// `{"websocket":"ping"}`, `"pong"`, `"binary"` (with `length`), `"close"`
-    /// (with `code` and `reason`, if any), `"lost"` when the client has gone
-    /// without a close, and `"violation"` (with `what`).
+    /// An HTTP+SSE stream adds `{"sse":"lost"}` when the client has disconnected. A WebSocket adds
+    /// its handshake, its text messages, and `{"websocket":"ping"}`, `"pong"`, `"binary"` (with
+    /// `length`), `"close"` (with `code` and `reason`, if any), `"lost"` when the client has
+    /// disconnected without a close frame, and `"violation"` (with `what`).
     pub fn received(&self) -> Vec<String> {
         self.folder.read(RECEIVED).lines().map(Into::into).collect()
     }
 
-    /// Waits for a message that contains `part`, and gives it.
+    /// Waits for a message that contains `part`, and returns it.
     pub async fn received_with(&self, part: &str) -> String {
         let find = || self.received().into_iter().find(|line| line.contains(part));
         until(format!("the server got a message with {part:?}"), || {
@@ -77,7 +76,7 @@ impl Installed {
         find().unwrap_or_default()
     }
 
-    /// How many messages contained `part` so far.
+    /// Returns the number of messages so far that contain `part`.
     pub fn count_received(&self, part: &str) -> usize {
         self.received()
             .iter()
@@ -85,7 +84,7 @@ impl Installed {
             .count()
     }
 
-    /// The servers that were started on this script, in their order.
+    /// Returns the process ids of the servers started from this script, in order.
     pub fn server_pids(&self) -> Vec<u32> {
         self.pids(SERVERS)
     }
@@ -98,7 +97,7 @@ impl Installed {
         [self.server_pids(), self.grandchild_pids()].concat()
     }
 
-    /// Starts the server on a port of its own, to be spoken to by every [`Transport`].
+    /// Starts the server on its own port, where it accepts every [`Transport`].
     pub async fn serve_http(&self) -> Served {
         let mut child = Command::new(path_to_binary())
             .args(["--http".to_owned()].iter().chain(&self.args()))
@@ -128,7 +127,7 @@ impl Installed {
     }
 }
 
-/// A scripted server that listens; ended when dropped.
+/// A listening scripted server, stopped when dropped.
 #[derive(Debug)]
 pub struct Served {
     address: String,
@@ -136,17 +135,17 @@ pub struct Served {
 }
 
 impl Served {
-    /// `127.0.0.1:port`
+    /// Returns `127.0.0.1:port`.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// The endpoint of Streamable HTTP.
+    /// Returns the URL of the Streamable HTTP endpoint.
     pub fn url(&self) -> String {
         self.url_of(Transport::Http)
     }
 
-    /// As a client has to be told; over plain JSON-RPC it adds `/rpc` itself.
+    /// Returns the URL to configure for a transport. For plain JSON-RPC, the client appends `/rpc`.
     pub fn url_of(&self, transport: Transport) -> String {
         let address = &self.address;
         match transport {
@@ -157,12 +156,12 @@ impl Served {
         }
     }
 
-    /// As an entry of `mcpServers` that leaves the transport to be found out.
+    /// Returns an entry for `mcpServers` without a transport, which the gateway then detects.
     pub fn config(&self) -> Value {
         json!({ "url": self.url() })
     }
 
-    /// As an entry of `mcpServers` that says the transport.
+    /// Returns an entry for `mcpServers` with a transport.
     pub fn config_of(&self, transport: Transport) -> Value {
         let kind = match transport {
             Transport::Http => "http",
@@ -173,14 +172,14 @@ impl Served {
         json!({ "type": kind, "url": self.url_of(transport) })
     }
 
-    /// Ends the server, and waits until its port is closed.
+    /// Stops the server and waits until its port is closed.
     pub async fn stop(mut self) {
         let _ = self.child.kill().await;
     }
 }
 
-/// The server's program. It lies beside the tests' own folder, where cargo puts
-/// the programs of the workspace.
+/// Returns the path of the server binary, in the folder of the test binary or the one above,
+/// where cargo puts the binaries of the workspace.
 pub fn path_to_binary() -> PathBuf {
     let own = std::env::current_exe().expect("we run");
     let places = own
@@ -193,8 +192,8 @@ pub fn path_to_binary() -> PathBuf {
         .find(|path| fs::metadata(path).is_ok_and(|file| file.is_file()));
     found.unwrap_or_else(|| {
         panic!(
-            "the program 'scripted-upstream' is not beside {}: `cargo test --workspace` builds it, \
-             for the tests of one package run `cargo build -p narrows-testkit --bin scripted-upstream` first",
+            "scripted-upstream not found near {}. `cargo test --workspace` builds it; \
+             for one package, run `cargo build -p narrows-testkit --bin scripted-upstream` first",
             own.display()
         )
     })

@@ -1,5 +1,5 @@
-//! The scripted server on a port: who comes by which path is spoken to in which
-//! transport. All of them share one server, so a test may mix them.
+//! The scripted server on a port: the path of a request selects the transport. All transports share
+//! one server, so a test can mix them.
 
 use std::io;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::server::{Output, Server};
 use super::state::{General, ListenerState, Streams};
 use super::{http as streamable, rpc, sse, websocket};
 
-/// Prints the address and serves until stdin ends, which it does with the test.
+/// Prints the address and serves until stdin ends, which happens when the test ends.
 pub(super) async fn serve(server: Arc<Server>) -> io::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
@@ -52,7 +52,7 @@ pub(super) async fn serve(server: Arc<Server>) -> io::Result<()> {
             let served = hyper::server::conn::http1::Builder::new()
                 .serve_connection(TokioIo::new(wire), service)
                 .with_upgrades();
-            // It fails when the script or the client breaks it.
+            // Fails if the script or the client breaks the connection.
             let _ = served.await;
         });
     }

@@ -1,17 +1,17 @@
-//! How the scripted server behaves on each of its transports.
+//! Options of the scripted server for each transport.
 
 use serde::{Deserialize, Serialize};
 
-/// What a listening server can be spoken to by, all at once on one port.
+/// A transport of a listening server, which offers all of them on one port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Transport {
     /// Streamable HTTP, at `/mcp`.
     Http,
     /// HTTP+SSE of revision 2024-11-05, at `/sse` and `/messages`.
     Sse,
-    /// At `/ws`.
+    /// WebSocket, at `/ws`.
     WebSocket,
-    /// Plain JSON-RPC, a POST for every message, at `/rpc`.
+    /// Plain JSON-RPC with a POST for every message, at `/rpc`.
     Rpc,
 }
 
@@ -21,37 +21,36 @@ pub enum Framing {
     ContentLength,
 }
 
-/// How the server behaves over HTTP.
+/// Options of Streamable HTTP.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct HttpOptions {
-    /// Whether `initialize` gives out a session id, which is then asked for.
+    /// True if `initialize` assigns a session id, which later requests must carry.
     pub sessions: bool,
-    /// Whether a GET opens a stream (else 405).
+    /// True if a GET opens a stream; otherwise it is answered with 405.
     pub get: bool,
-    /// Whether every answer is an event stream, even if nothing precedes it.
+    /// True if every response is an event stream, even if no event precedes the answer.
     pub always_stream: bool,
-    /// A header without which everything is 401, on every path.
+    /// A header that every request must carry; requests without it get 401 on every path.
     pub required_header: Option<(String, String)>,
 }
 
-/// How the server behaves over HTTP+SSE.
+/// Options of HTTP+SSE.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct SseOptions {
     pub endpoint: Endpoint,
     pub line_end: LineEnd,
-    /// Whether a comment stands before every event, and another one inside it.
+    /// True if a comment precedes every event, with another one inside the event.
     pub comments: bool,
-    /// Whether a message goes on in another `data:` line after every comma that
-    /// is not in a string.
+    /// True if a message continues in a new `data:` line after every comma outside strings.
     pub split_data: bool,
-    /// Bytes to a write; 0: all at once.
+    /// The maximum number of bytes per write; 0 means no limit.
     pub piece: usize,
-    /// Whether `/mcp` is a server of this transport too, and no longer one of
-    /// Streamable HTTP: then the status that a POST gets there.
+    /// If set, `/mcp` serves this transport instead of Streamable HTTP, and a POST there gets this
+    /// status.
     pub at_mcp: Option<u16>,
 }
 
-/// What the `endpoint` event says about where to post.
+/// The URL in the `endpoint` event.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub enum Endpoint {
     /// `/messages?session_id=...`
@@ -61,7 +60,7 @@ pub enum Endpoint {
     Relative,
     /// `http://127.0.0.1:port/messages?session_id=...`
     Url,
-    /// This text, where `{id}` stands for the id of the session.
+    /// This text, with `{id}` replaced by the session id.
     Text(String),
 }
 
@@ -73,23 +72,23 @@ pub enum LineEnd {
     CrLf,
 }
 
-/// How the server behaves on a WebSocket.
+/// Options of WebSocket.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WebSocketOptions {
-    /// Whether the subprotocol `mcp` is selected if it is offered.
+    /// True if the subprotocol `mcp` is selected when offered.
     pub select_subprotocol: bool,
-    /// Bytes to a frame of a message, with pings between its frames; 0: one frame.
-    /// Characters are cut where it falls.
+    /// The number of payload bytes per frame of a message, with pings between the frames; 0 means
+    /// one frame. Frames may split characters.
     pub fragment: usize,
-    /// Bytes to a write; 0: all at once.
+    /// The maximum number of bytes per write; 0 means no limit.
     pub piece: usize,
     pub answer_pings: bool,
 }
 
-/// How the server behaves as plain JSON-RPC.
+/// Options of plain JSON-RPC.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RpcOptions {
-    /// What a message without an answer gets.
+    /// The status of the response to a message that needs no answer.
     pub accepted: u16,
 }
 

@@ -1,4 +1,4 @@
-//! Whole answers of the scripted server over HTTP.
+//! Complete HTTP responses of the scripted server.
 
 use std::convert::Infallible;
 use std::io;
@@ -11,19 +11,19 @@ use http_body_util::{BodyExt, Full};
 
 pub(super) type Body = UnsyncBoxBody<Bytes, io::Error>;
 
-/// An error breaks the connection.
+/// An HTTP response, or an error that breaks the connection.
 pub(super) type Answer = Result<Response<Body>, io::Error>;
 
-/// The error of a connection that is broken because the script says so.
+/// Returns the error that breaks a connection on request of the script.
 pub(super) fn hung_up() -> io::Error {
-    io::Error::other("as the script says")
+    io::Error::other("broken by the script")
 }
 
 pub(super) fn header<'a>(head: &'a Parts, name: &str) -> Option<&'a str> {
     head.headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// As a [`Step::Status`](super::Step::Status) says.
+/// Returns the response of a [`Step::Status`](super::Step::Status).
 pub(super) fn status(code: u16, headers: Vec<(String, String)>, body: String) -> Response<Body> {
     let code = StatusCode::from_u16(code).expect("the script gives a status that there is");
     let mut response = plain(code, &body);

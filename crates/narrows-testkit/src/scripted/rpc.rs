@@ -1,5 +1,5 @@
-//! The scripted server as plain JSON-RPC: a POST for every message, a body for
-//! every answer. What is said besides the answer has no way out and is dropped.
+//! The scripted server over plain JSON-RPC: a POST for every message, a body for every answer.
+//! Other output is dropped, because this transport cannot carry it.
 
 use std::sync::Arc;
 

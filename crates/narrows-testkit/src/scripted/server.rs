@@ -1,5 +1,5 @@
-//! The server behind every transport: finds the rule for a message and does
-//! its steps. It knows JSON-RPC as plain JSON values.
+//! The server behind every transport: finds the rule for a message and runs its steps. JSON-RPC
+//! messages are handled as plain JSON values.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -15,15 +15,14 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{GRANDCHILDREN, Grandchild, Lists, RECEIVED, SERVERS, Script, Step};
 
-/// What goes out, to be framed by the transport. What a transport has no form
-/// for, it drops.
+/// Output to be framed by the transport. A transport drops output for which it has no form.
 #[derive(Debug, Clone)]
 pub(super) enum Output {
-    /// The answer to a request; the last thing said about it.
+    /// The answer to a request, which is its last output.
     Answer(String),
-    /// Anything else.
+    /// Any other message.
     Message(String),
-    /// In no frame: see [`Step::Bytes`].
+    /// Bytes without a frame: see [`Step::Bytes`].
     Bytes(Vec<u8>),
     /// See [`Step::Binary`].
     Binary(Vec<u8>),
@@ -39,7 +38,7 @@ pub(super) enum Output {
     HangUp,
 }
 
-/// Where the output of one message goes.
+/// The receiver of the output for one message.
 pub(super) type Out = mpsc::UnboundedSender<Output>;
 
 pub(super) type Outputs = mpsc::UnboundedReceiver<Output>;
@@ -52,7 +51,7 @@ pub(super) struct Server {
     next_ask: AtomicU64,
     /// See [`Step::Mute`].
     mute: AtomicBool,
-    /// Over HTTP: the ids of open sessions, also of those over HTTP+SSE.
+    /// Over HTTP: the ids of open sessions, including those of HTTP+SSE.
     pub(super) sessions: Mutex<Vec<String>>,
 }
 
@@ -71,7 +70,7 @@ impl Server {
         Arc::new(server)
     }
 
-    /// Notes what came, as it came.
+    /// Records received data unchanged.
     pub(super) fn record(&self, line: &str) {
         self.note(RECEIVED, line);
     }
@@ -81,7 +80,7 @@ impl Server {
         Turn::new(self, Value::Null, out).run(&steps).await;
     }
 
-    /// Does what there is to do about one message. Requests run on their own.
+    /// Handles one message. Each request runs in its own task.
     pub(super) fn hear(self: &Arc<Self>, text: &str, out: &Out) {
         let Ok(message) = serde_json::from_str::<Value>(text) else {
             return;
@@ -112,7 +111,7 @@ impl Server {
         }
     }
 
-    /// Whether the script may answer this request with a status of HTTP.
+    /// Returns true if the script may answer this request with an HTTP status.
     pub(super) fn may_give_status(&self, message: &Value) -> bool {
         fn in_steps(steps: &[Step]) -> bool {
             steps.iter().any(|step| match step {
@@ -139,12 +138,12 @@ impl Server {
     fn note(&self, file: &str, line: &str) {
         let path = self.folder.join(file);
         let file = OpenOptions::new().create(true).append(true).open(path);
-        // The test's folder may be gone already; then nobody reads it.
+        // If the test's folder is already removed, the record is not needed.
         let _ = file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
     }
 }
 
-/// One message being dealt with.
+/// The handling of one message.
 pub(super) struct Turn<'a> {
     pub(super) server: &'a Arc<Server>,
     pub(super) message: Value,
@@ -245,7 +244,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Files are asked for again and again: simple, and the test sees what is released.
+    /// Polls for the file, which is simple and lets the test see the released names.
     async fn wait(&self, name: &str) {
         let file = self.file(&format!("release-{name}"));
         while !file.exists() {
@@ -253,7 +252,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// The runtime has one thread, and this is it.
+    /// Blocks the runtime, which has only this thread.
     fn block(&self, name: &str) {
         let file = self.file(&format!("release-{name}"));
         while !file.exists() {
@@ -311,7 +310,7 @@ impl<'a> Turn<'a> {
         };
         let mut child = command.expect("sleep and setsid are there");
         self.server.note(GRANDCHILDREN, &child.id().to_string());
-        // A zombie would look like something that was left behind.
+        // A zombie would look like a leftover process.
         std::thread::spawn(move || child.wait());
     }
 
@@ -336,7 +335,7 @@ impl<'a> Turn<'a> {
         self.end(Output::Answer(answer));
     }
 
-    /// Sends what comes in place of any other answer.
+    /// Sends output that takes the place of an answer.
     fn end(&mut self, output: Output) {
         self.answered = true;
         if !self.server.mute.load(Ordering::Relaxed) {
@@ -349,7 +348,7 @@ impl<'a> Turn<'a> {
     }
 
     fn put(&self, output: Output) {
-        // The client may be gone already; then nobody listens.
+        // The client may have disconnected already.
         let _ = self.out.send(output);
     }
 
@@ -374,14 +373,14 @@ fn complain(lines: u64, text: &str) {
     }
 }
 
-/// Whoever reads it sees its end: nobody else holds it.
+/// Closes stdout by replacing it. This is the only handle to it, so the reader sees the end.
 fn close_output() {
     let nowhere = OpenOptions::new().write(true).open("/dev/null");
-    let nowhere = nowhere.expect("it is everywhere");
+    let nowhere = nowhere.expect("/dev/null opens");
     rustix::stdio::dup2_stdout(nowhere).expect("stdout can be replaced");
 }
 
-/// As if the kernel had run out of memory.
+/// Kills the server, as the kernel does when memory runs out.
 fn die() -> ! {
     let own = std::process::id().to_string();
     let _ = Command::new("kill").args(["-9", &own]).status();

@@ -1,5 +1,5 @@
-//! The scripted server over HTTP+SSE, as revision 2024-11-05 has it: a GET
-//! opens the stream that everything is said on, and says where to post.
+//! The scripted server over HTTP+SSE, as specified by revision 2024-11-05: a GET opens the stream
+//! that carries all output and announces the URL for posts.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub(super) fn open(at: &Arc<ListenerState>, connection: Connection) -> Response<
     events.into_response()
 }
 
-/// Accepts a message, and answers it on the stream.
+/// Accepts a message and answers it on the stream.
 pub(super) async fn post(at: &ListenerState, head: &Parts, text: &str) -> Response<Body> {
     let query = head.uri.query().unwrap_or_default();
     let id = query.strip_prefix("session_id=").unwrap_or_default();
@@ -54,7 +54,7 @@ pub(super) async fn post(at: &ListenerState, head: &Parts, text: &str) -> Respon
         at.server.hear(text, &stream);
         return plain(StatusCode::ACCEPTED, "Accepted");
     }
-    // Whether the script does give a status is known by the first it says.
+    // The first output shows whether the script actually answers with a status.
     let (out, mut outputs) = mpsc::unbounded_channel();
     at.server.hear(text, &out);
     drop(out);
@@ -69,7 +69,7 @@ pub(super) async fn post(at: &ListenerState, head: &Parts, text: &str) -> Respon
     }
     tokio::spawn(async move {
         while let Some(output) = next {
-            // The client may have left the stream; then nobody listens.
+            // The client may have closed the stream already.
             let _ = stream.send(output);
             next = outputs.recv().await;
         }

@@ -1,4 +1,4 @@
-//! What the connections of a listening server share.
+//! The shared state of a listening server's connections.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -8,13 +8,13 @@ use tokio::sync::mpsc;
 
 use super::server::{Out, Output, Outputs, Server};
 
-/// What all connections share.
+/// State shared by all connections.
 pub(super) struct ListenerState {
     pub(super) server: Arc<Server>,
     pub(super) address: SocketAddr,
     pub(super) general: General,
     pub(super) streams: Streams,
-    /// What the script says at the start.
+    /// The output of the `at_start` steps.
     pub(super) greeting: Vec<Output>,
 }
 
@@ -29,7 +29,7 @@ impl ListenerState {
         id
     }
 
-    /// Returns an open stream. The script may have forgotten the session while its stream is there.
+    /// Returns an open stream, whose session may have been dropped by the script.
     pub(super) fn find_stream(&self, id: &str) -> Option<Out> {
         let known = self.streams.0.lock().expect("nothing panics here");
         let stream = known.streams.get(id).cloned();
@@ -45,10 +45,10 @@ impl ListenerState {
     }
 }
 
-/// Messages of Streamable HTTP that belong to no request. They wait until a GET asks for them.
+/// Streamable HTTP messages that belong to no request. They wait for a GET.
 pub(super) struct General {
     pub(super) sender: Out,
-    /// Taken by the stream that is open.
+    /// `None` while a stream is open, which owns it.
     pub(super) outputs: Arc<Mutex<Option<Outputs>>>,
 }
 
@@ -65,7 +65,7 @@ impl General {
     }
 }
 
-/// The open streams of HTTP+SSE, by the ids of their sessions.
+/// The open HTTP+SSE streams, by session id.
 #[derive(Default)]
 pub(super) struct Streams(Mutex<Known>);
 

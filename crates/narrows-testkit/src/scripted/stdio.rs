@@ -22,7 +22,7 @@ pub(super) async fn serve(server: Arc<Server>) -> io::Result<()> {
         std::future::pending::<()>().await;
     }
     writer.abort();
-    // Tokio's stdin would keep the runtime waiting; tasks at work are to be dropped.
+    // Tokio's stdin would keep the runtime alive, and running tasks should be dropped.
     std::process::exit(0)
 }
 

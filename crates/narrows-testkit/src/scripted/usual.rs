@@ -1,4 +1,4 @@
-//! What a server that works answers where the script says nothing.
+//! Default answers to requests for which the script has no rule.
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ impl Server {
 }
 
 impl Turn<'_> {
-    /// The answer of a server that works.
+    /// Answers the request as a working server does.
     pub(super) fn usual(&mut self) {
         let params = self.message["params"].clone();
         let lists = self.server.lists.lock().expect("no step panics").clone();
@@ -43,7 +43,7 @@ impl Turn<'_> {
                 if let Some(instructions) = &script.instructions {
                     result["instructions"] = instructions.as_str().into();
                 }
-                // The capabilities are given as text, so they are put in as text.
+                // The capabilities are inserted as text, so that they stay unchanged byte for byte.
                 let result = result.to_string();
                 let members = result.strip_suffix('}').unwrap_or_default();
                 let capabilities = self.server.capabilities();
@@ -92,7 +92,7 @@ impl Turn<'_> {
             0 => items.len().max(1),
             size => size,
         };
-        // Cursors are opaque to the client, so the plainest will do.
+        // Cursors are opaque to clients, so plain offsets suffice.
         let cursor = self.message["params"]["cursor"]
             .as_str()
             .map_or(Ok(0), str::parse::<usize>);

@@ -1,5 +1,5 @@
-//! The scripted server on a WebSocket: one message to a text frame, or to as
-//! many as the script wants.
+//! The scripted server over WebSocket: one text frame per message, or several if the script
+//! requires them.
 
 use std::io;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::websocket::{
     Assembly, BINARY, Frame, Message, PING, PONG, Role, SUBPROTOCOL, TEXT, accept_key,
 };
 
-/// Answers the handshake; the connection is then spoken on.
+/// Answers the handshake. The connection then carries WebSocket frames.
 pub(super) fn accept(
     at: Arc<ListenerState>,
     connection: &Connection,
@@ -58,20 +58,20 @@ async fn converse(at: &ListenerState, connection: impl AsyncRead + AsyncWrite) {
     for output in &at.greeting {
         out.send(output.clone()).expect("we hold the other end");
     }
-    // Whichever ends, the connection is dropped, and with it what was still to come.
+    // When either ends, the connection is dropped together with pending output.
     tokio::select! {
         () = listen(&at.server, reader, &out) => {}
         () = speak(&at.server.script.websocket, writer, outputs) => {}
     }
 }
 
-/// Returns when the client is gone without a close.
+/// Returns when the client has disconnected without a close frame.
 async fn listen(server: &Arc<Server>, reader: impl AsyncRead + Unpin, out: &Out) {
     let mut reader = BufReader::new(reader);
     let mut assembly = Assembly::of(Role::Client);
     let note = |what: Value| server.record(&what.to_string());
     let send = |output| {
-        // `speak` may have ended; then this is dropped at once.
+        // If `speak` has ended, this future is about to be dropped.
         let _ = out.send(output);
     };
     loop {
@@ -108,7 +108,7 @@ async fn listen(server: &Arc<Server>, reader: impl AsyncRead + Unpin, out: &Out)
     }
 }
 
-/// Closes and hangs up; it is `speak` that ends then, when both have gone out.
+/// Sends a close frame and ends the connection. `speak` returns when both are processed.
 async fn close(code: u16, out: &Out) {
     let reason = String::new();
     let _ = out.send(Output::Close { code, reason });
@@ -116,7 +116,7 @@ async fn close(code: u16, out: &Out) {
     std::future::pending().await
 }
 
-/// Returns when the connection is to be broken. After a close nothing is said any more.
+/// Returns when the connection must be closed. After a close frame, no further output is sent.
 async fn speak(options: &WebSocketOptions, writer: impl AsyncWrite + Unpin, mut outputs: Outputs) {
     let mut writer = writer;
     let mut closed = false;
@@ -134,7 +134,7 @@ async fn speak(options: &WebSocketOptions, writer: impl AsyncWrite + Unpin, mut 
             Output::Status { .. } => continue,
         };
         if writer.write_all(&bytes).await.is_err() || writer.flush().await.is_err() {
-            // `listen` finds out by itself, and has its note to write.
+            // `listen` notices the error too, and must still record it.
             closed = true;
         }
     }

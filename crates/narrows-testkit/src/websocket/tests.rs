@@ -1,5 +1,4 @@
-//! Against the examples of RFC 6455, so that client and server are not merely
-//! wrong in the same way.
+//! Checks against the examples of RFC 6455, because client and server could share a mistake.
 
 use super::*;
 
@@ -83,22 +82,22 @@ async fn fragments_are_put_together_around_control_frames() {
 async fn what_the_rfc_forbids_is_found() {
     let cases: [(&[u8], &str); 12] = [
         (b"\xc1\x00", "a reserved bit is set"),
-        (b"\x83\x00", "an opcode that there is not"),
-        (b"\x8b\x00", "an opcode that there is not"),
-        (b"\x80\x00", "a continuation of nothing"),
-        (b"\x01\x00\x81\x00", "a message inside another"),
+        (b"\x83\x00", "an unknown opcode"),
+        (b"\x8b\x00", "an unknown opcode"),
+        (b"\x80\x00", "a continuation without a message"),
+        (b"\x01\x00\x81\x00", "a new message inside another"),
         (b"\x81\x7e\x00\x7d", "a length is not in its shortest form"),
         (b"\x81\x02\xc3\x28", "a text is not UTF-8"),
-        (b"\x09\x00", "a control frame is whole and short"),
-        (b"\x88\x01\x03", "a close has half a code"),
-        (b"\x88\x02\x03\xee", "a close has a code that none may have"),
+        (b"\x09\x00", "a control frame is fragmented or too long"),
+        (b"\x88\x01\x03", "a close frame has half a code"),
+        (b"\x88\x02\x03\xee", "a close frame has an invalid code"),
         (
             b"\x81\x7f\xff\xff\xff\xff\xff\xff\xff\xff",
-            "a frame is longer than any test's",
+            "a frame exceeds the maximum length",
         ),
         (
             b"\x81\x80\x00\x00\x00\x00",
-            "clients mask their frames and servers do not",
+            "clients must mask their frames and servers must not",
         ),
     ];
     for (bytes, expected) in cases {

@@ -1,4 +1,4 @@
-//! Every client has the same conversation with the same server.
+//! Tests that hold the same conversation over every client.
 
 use narrows_testkit::raw::{Any, Sse, Stdio, Streamable, WebSocket};
 use narrows_testkit::scripted::{Framing, Installed, Script, Served, Step, Transport};
@@ -83,7 +83,7 @@ async fn listening() -> (Installed, Served) {
     (server, served)
 }
 
-/// The server ends while the client listens.
+/// Ends the server while the client waits for an answer.
 async fn leave(client: &mut Any) {
     client
         .request("tools/call", json!({ "name": "leave" }))

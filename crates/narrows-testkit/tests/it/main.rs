@@ -1,4 +1,4 @@
-//! The test kit is tested by itself: its clients against its server.
+//! Tests of the test kit itself: its clients against its server.
 
 mod alike;
 mod over_http;
@@ -13,7 +13,7 @@ fn request(id: u64, method: &str, params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
 }
 
-/// The text of a tool's result.
+/// Returns the text of a tool result.
 #[track_caller]
 fn text(answer: &Value) -> &str {
     let text = answer["result"]["content"][0]["text"].as_str();

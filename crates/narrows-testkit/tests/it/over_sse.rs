@@ -32,7 +32,7 @@ async fn posts_are_accepted_and_answered_on_the_stream() {
         client.message("notifications/message").await["params"]["data"],
         "hi"
     );
-    // Accepted at once, however long the call takes.
+    // Accepted at once, independently of the duration of the call.
     let call = request(1, "tools/call", json!({ "name": "slow" })).to_string();
     let accepted = client.post(&call).await;
     assert_eq!((accepted.status, &*accepted.text()), (202, "Accepted"));
@@ -53,7 +53,7 @@ async fn posts_are_accepted_and_answered_on_the_stream() {
         (&json!("/messages"), &json!(call))
     );
 
-    // Another stream is another session, and the same beginning.
+    // A second stream is a separate session with the same start.
     let mut second = Sse::connect(served.address(), "/sse").await;
     assert_eq!(second.endpoint(), "/messages?session_id=alpha-stream-2");
     second.message("notifications/message").await;
@@ -94,7 +94,7 @@ async fn the_endpoint_is_said_in_any_form() {
     assert_eq!(first.data, "http://elsewhere.example/m?alpha-stream-1");
 }
 
-/// What a stream is to the byte: the endpoint, and a message before it breaks.
+/// Checks the bytes of a stream: the endpoint event, and a message before the connection breaks.
 async fn check_form(options: SseOptions, expected: &str) {
     let message = r#"{"a":"x,\",y","b":[1.0,{}]}"#;
     let server = Script::new("alpha")
@@ -220,7 +220,7 @@ async fn failures_of_posts_and_streams_are_at_hand() {
     assert_eq!(client.aside().count(), 1, "what came before is heard");
     assert_eq!(server.count_received(r#""lost""#), 0);
 
-    // A status that comes too late breaks the stream, but not the post.
+    // A status after other output breaks the stream, but not the post.
     let mut client = connect().await;
     assert_eq!(client.post(&post(1, "noisy")).await.status, 202);
     client.ended().await;

@@ -122,13 +122,13 @@ async fn messages_come_in_fragments_with_pings_between() {
     let answer = client.next_text().await.expect("an answer");
     assert!(answer.contains(&long));
     client.request("ping", json!({})).await;
-    // {"jsonrpc":"2.0","id":2,"result":{}} has 36 bytes.
+    // {"jsonrpc":"2.0","id":2,"result":{}} has 36 bytes, more than one frame.
     let ping = Message::Ping(b"between".to_vec());
     assert_eq!(client.next_message().await, Some(ping.clone()));
     let message = client.next_message().await;
     assert!(matches!(message, Some(Message::Text(_))), "{message:?}");
 
-    // All pongs are there before the close is.
+    // All pongs arrive before the close frame.
     client.close().await;
     server.received_with(r#"{"websocket":"close""#).await;
     let pongs = server.count_received(r#"{"websocket":"pong"}"#);
@@ -188,7 +188,7 @@ async fn the_server_ends_it_in_any_way() {
     let binary = Message::Binary(vec![1, 2]);
     assert_eq!(client.next_message().await, Some(binary));
     let id = client.request("bytes", json!({})).await;
-    // The usual answer to the request before.
+    // The default answer to the previous request.
     assert!(matches!(
         client.next_message().await,
         Some(Message::Text(_))

@@ -1,11 +1,10 @@
-//! The gateways that a list item, a request or a notification has passed.
+//! The gateways that a list item, a request or a notification has passed through.
 //!
-//! Gateways that use each other would list the same tool again and again, each
-//! time under a longer name, and would pass unrouted messages round without
-//! end. So what a gateway passes on to another gateway carries the marks of
-//! the gateways behind it in `_meta`, as a BGP route carries its path. A
-//! gateway that finds its own mark there goes no further. Clients that are no
-//! gateways never get these marks.
+//! Gateways that use each other would list the same tool again and again, each time under a longer
+//! name, and would forward unrouted messages in an endless loop. To prevent both, a gateway that
+//! forwards something to another gateway records the marks of the gateways behind it in `_meta`, as
+//! BGP does with the path of a route. A gateway that finds its own mark does not forward any
+//! further. Clients that are not gateways never receive these marks.
 
 use std::sync::Arc;
 
@@ -14,31 +13,31 @@ use narrows_wire::{Kind, Raw};
 use super::DEEPEST;
 use crate::exchange::Notice;
 
-/// The member of `_meta` with the marks, separated by commas.
+/// The `_meta` member that holds the marks, separated by commas.
 pub const VIA: &str = "narrows/via";
 
-/// The end of the names that gateways give themselves as clients.
+/// Suffix of the client name that gateways send in `initialize`.
 pub const THROUGH_PROXY: &str = "-through-proxy";
 
-/// Returns the marks in the `_meta` of an item or of params.
+/// Returns the marks in the `_meta` of a list item or of request params.
 pub fn of(holder: &Raw) -> Option<Arc<str>> {
     let via = holder.member("_meta")?.member(VIA)?;
     via.as_text().map(|via| Arc::from(&*via))
 }
 
-/// Returns true if something with these marks must not be passed on: it has
-/// been here, or has passed too many gateways.
+/// Returns true if something with these marks must not be forwarded, because it has already passed
+/// through this gateway or through too many gateways.
 pub fn leads_back(via: &str, mark: &str) -> bool {
     let marks = || via.split(',').map(str::trim);
     marks().any(|item| item == mark) || marks().nth(DEEPEST - 1).is_some()
 }
 
-/// Returns the number of gateways that something has passed.
+/// Returns the number of gateways in the list of marks.
 pub fn hops(via: Option<&str>) -> usize {
     via.map_or(0, |via| via.split(',').count())
 }
 
-/// Returns `holder` with these marks in its `_meta`.
+/// Returns a copy of `holder` with these marks in its `_meta`.
 pub fn with(holder: &Raw, via: &str) -> Raw {
     let meta = holder.member("_meta");
     let meta = meta.filter(|meta| meta.kind() == Kind::Object);
@@ -46,7 +45,7 @@ pub fn with(holder: &Raw, via: &str) -> Raw {
     holder.with_member("_meta", &meta.with_member(VIA, &Raw::string(via)))
 }
 
-/// Returns `holder` without marks.
+/// Returns a copy of `holder` without marks.
 pub fn without(holder: &Raw) -> Raw {
     match holder.member("_meta") {
         Some(meta) => {
@@ -60,7 +59,7 @@ pub fn without(holder: &Raw) -> Raw {
     }
 }
 
-/// Returns the marks followed by another one.
+/// Appends `mark` to the list of marks.
 pub fn extended(via: Option<&str>, mark: &str) -> String {
     match via.filter(|via| !via.is_empty()) {
         Some(via) => format!("{via},{mark}"),
@@ -68,7 +67,7 @@ pub fn extended(via: Option<&str>, mark: &str) -> String {
     }
 }
 
-/// Returns true if a notification of a server has been here before.
+/// Returns true if a server's notification has already passed through this gateway.
 pub fn has_notice_come_round(notice: &Notice, mark: &str) -> bool {
     let via = notice.params.as_ref().and_then(of);
     via.is_some_and(|via| leads_back(&via, mark))

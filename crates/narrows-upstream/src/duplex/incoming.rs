@@ -1,5 +1,5 @@
-//! Messages of the server: answers to calls, and what goes to the
-//! [recipient](crate::recipient) that the calls in flight allow.
+//! Handles messages from the server: responses to calls, and messages whose
+//! [recipient](crate::recipient) depends on the calls in flight.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,12 +20,13 @@ use crate::request::Origin;
 /// The longest pause in reading while the response budget is exceeded.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The queue and the budget that a message filled, for the reader to wait for.
+/// The queue and the memory budget that a message was added to. The reader waits for them if they
+/// are full.
 #[derive(Default)]
 struct Filled {
-    /// The queue that a notice went to.
+    /// The queue that a notification was added to.
     queue: Option<EventSink>,
-    /// The memory that a large answer was charged to.
+    /// The budget that a large response was charged to.
     memory: Option<Arc<MemoryBudget>>,
 }
 
@@ -37,7 +38,7 @@ impl Filled {
 }
 
 impl Duplex {
-    /// Handles one frame, and returns the queue that a notice went to.
+    /// Handles one frame, and returns the queue that a notification was added to.
     pub(super) async fn handle(
         self: &Arc<Self>,
         frame: Bytes,
@@ -61,16 +62,16 @@ impl Duplex {
             Err(error) => self.handle_invalid(error),
         }
         drop(frame);
-        // All clients share the link, so it waits no longer than it takes to
-        // close a slow reader.
+        // All clients share the link, so the reader waits only as long as it takes to disconnect a
+        // slow client.
         if let Some(memory) = filled.memory {
             memory.settle(PAUSE).await;
         }
         filled.queue
     }
 
-    /// An answer that cannot be read is one all the same: nobody should wait
-    /// for a better one.
+    /// Fails the request that an unreadable response belongs to. No better response will follow, so
+    /// the caller must not keep waiting.
     fn handle_invalid(&self, error: narrows_wire::Error) {
         self.violations.report(&self.server, &error);
         if let narrows_wire::Error::Invalid { id: Some(id), .. } = &error
@@ -114,9 +115,11 @@ impl Duplex {
                     .filter(|_| is_large)
                     .map(|memory| memory.budget().clone());
             }
-            // Late answers to cancelled calls are usual; anything else is the server's mistake.
+            // Late responses to cancelled calls are normal. Any other unknown id is a server error.
             None if id.is_some_and(|id| self.given_up.lock().remove(&id).is_some()) => {}
-            None => tracing::debug!(server = %self.server, "the server answered what nobody asked"),
+            None => {
+                tracing::debug!(server = %self.server, "the server sent a response with an unknown id")
+            }
         }
         None
     }
@@ -142,10 +145,10 @@ impl Duplex {
             Recipient::ProgressToken => return self.handle_progress(params),
             Recipient::Asked => self.handle_cancellation(params),
             Recipient::Nobody(_) => {
-                tracing::debug!(server = %self.server, %method, "dropped: calls of several sessions are in flight");
+                tracing::debug!(server = %self.server, %method, "notification dropped: calls of several sessions are in flight");
             }
             Recipient::Link | Recipient::Unknown => {
-                tracing::debug!(server = %self.server, %method, "the server sent a notification of no known kind");
+                tracing::debug!(server = %self.server, %method, "the server sent an unknown notification");
             }
         }
         None
@@ -185,7 +188,7 @@ impl Duplex {
             Recipient::Handler => Some(Asked::Handler(handler.clone())),
             _ => None,
         };
-        // Before the question is put: it may be answered at once.
+        // Registered before the request is delivered, because the client may respond immediately.
         if let Some(asked) = asked {
             self.asked.lock().insert(request.id.clone(), asked);
         }
@@ -193,8 +196,8 @@ impl Duplex {
         recipient.ask(ask, &**handler);
     }
 
-    /// Finds the calls that a message may belong to. A call that was given up
-    /// counts for a while, because its server may still speak of it.
+    /// Finds the calls that a message may belong to. Abandoned calls count for a while, because the
+    /// server may still send messages about them.
     fn calls_in_flight(&self) -> CallsInFlight {
         let pending = self.pending.lock();
         let mut newest: Option<(u64, &Origin)> = None;
@@ -226,8 +229,7 @@ impl Duplex {
     }
 }
 
-/// Returns true for notifications that a server may send faster than a client
-/// reads.
+/// Returns true for notifications that a server may send faster than a client reads them.
 fn may_be_many(method: &str) -> bool {
     matches!(
         method,

@@ -1,4 +1,4 @@
-//! Messages that cannot be read, as logs and errors show them.
+//! Formats unreadable messages for logs and errors.
 
 use std::sync::atomic::Ordering;
 
@@ -6,21 +6,21 @@ use super::Duplex;
 use crate::failure::{Failure, FailureKind};
 use crate::secrets::Secrets;
 
-/// Characters of an unreadable message that are shown.
+/// The maximum number of characters quoted from an unreadable message.
 const QUOTED: usize = 120;
 
 /// Quotes unreadable messages for logs and errors.
 #[derive(Clone, Default)]
 pub(crate) struct Quoting {
     pub secrets: Secrets,
-    /// True if the server writes messages to stdout.
+    /// True if the server sends its messages over stdout.
     pub is_stdout: bool,
 }
 
 impl Quoting {
-    /// The beginning of the message, escaped, on one line.
+    /// Returns the beginning of the message, escaped, on one line.
     fn quote(&self, frame: &[u8]) -> String {
-        // Longer than any secret, so that no cut goes through one.
+        // Longer than any secret, so that truncation cannot split one and prevent its redaction.
         let start = &frame[..frame.len().min(8 * 1024)];
         let text = self
             .secrets
@@ -34,19 +34,19 @@ impl Quoting {
         format!("{shown:?}{more}")
     }
 
-    /// Describes the unreadable message.
+    /// Describes an unreadable message.
     pub(super) fn explain(&self, frame: &[u8], error: &narrows_wire::Error) -> String {
         let quoted = self.quote(frame);
         match self.is_stdout {
             true => format!("{quoted} on stdout, which is reserved for MCP messages"),
-            false => format!("{quoted}, which is no message ({error})"),
+            false => format!("{quoted}, which is not a valid message ({error})"),
         }
     }
 }
 
 impl Duplex {
-    /// Logs an unreadable message, or keeps the first one as part of the
-    /// failure if the server was not greeted yet.
+    /// Logs an unreadable message. Before the link is initialised, the first such message is kept
+    /// instead, to be included in a startup failure.
     pub(super) fn note_garbage(&self, frame: &[u8], error: &narrows_wire::Error) {
         let what = self.quoting.explain(frame, error);
         match self.greeted.load(Ordering::Relaxed) {
@@ -57,7 +57,7 @@ impl Duplex {
         }
     }
 
-    /// Adds what could not be read to the failure that it may explain.
+    /// Appends the first unreadable message to the failure, because it may explain it.
     pub(super) fn with_garbage(&self, mut failure: Failure) -> Failure {
         if failure.kind != FailureKind::Closed
             && let Some(garbage) = &*self.garbage.lock()

@@ -1,4 +1,4 @@
-//! The link against a channel whose other end is the test itself.
+//! Tests the link over a channel whose server end is the test itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use super::*;
 use crate::exchange::{Ask, Asks, Cancel, Notice};
 
-/// The server's end of the channel.
+/// The server end of the channel.
 struct Server {
     to_link: mpsc::UnboundedSender<Arrival>,
     from_link: mpsc::Receiver<Bytes>,
@@ -147,7 +147,7 @@ async fn answers_find_their_requests_whatever_their_order() {
     let (one, two) = (ask(1), ask(2));
     let (a, b) = (server.next().await, server.next().await);
     server.garbage("this is no JSON");
-    server.send(json!({"jsonrpc":"2.0","id":4711,"result":"nobody asked"}));
+    server.send(json!({"jsonrpc":"2.0","id":4711,"result":"unknown id"}));
     for asked in [&b, &a] {
         server.send(json!({"jsonrpc":"2.0","id":asked["id"],"result":asked["params"]["n"]}));
     }
@@ -246,7 +246,7 @@ async fn a_call_that_is_dropped_is_cancelled_with_the_clients_reason() {
         told["params"],
         json!({"requestId": asked["id"], "reason": "changed my mind"})
     );
-    // Its late answer hurts nobody.
+    // A late response to the cancelled call is ignored.
     server.send(json!({"jsonrpc":"2.0","id":asked["id"],"result":{}}));
     server.send(json!({"jsonrpc":"2.0","id":"p","method":"ping"}));
     assert_eq!(
@@ -355,7 +355,7 @@ async fn the_end_of_the_link_ends_every_call() {
     let Err(LinkError::Closed { failure, sent }) = outcome else {
         panic!("still closed")
     };
-    assert!(!sent, "nobody could take it");
+    assert!(!sent, "the request was never sent");
     assert_eq!(failure.kind, FailureKind::Process);
 }
 
@@ -363,13 +363,13 @@ async fn the_end_of_the_link_ends_every_call() {
 async fn what_nobody_took_was_not_sent() {
     let (link, server, _) = open().await;
     let Server { to_link, from_link } = server;
-    // Nobody writes to the server any more, and why is told only later.
+    // The channel to the server is closed, but the reason for it arrives later.
     drop(from_link);
     let task = {
         let link = link.clone();
         tokio::spawn(async move { link.request(call(json!({}), None)).await })
     };
-    // One thread runs all: by now the call has found nobody who takes it.
+    // All tasks run on one thread, so the call has now found that the channel is closed.
     tokio::task::yield_now().await;
     let failure = Failure::new(FailureKind::Process, "exited with status 1");
     assert!(to_link.send(Arrival::Ended(failure)).is_ok());
@@ -485,7 +485,7 @@ async fn what_a_given_up_call_still_says_goes_to_nobody_else() {
     server.next().await;
     assert!(events.try_recv().is_none(), "it may be the first session's");
     assert!(heard.0.lock().is_empty());
-    // Once the server has answered the first call it speaks of the second.
+    // After the server has answered the first call, the message can only belong to the second.
     server.send(json!({"jsonrpc":"2.0","id":asked["id"],"result":{}}));
     server.send(log);
     assert!(matches!(

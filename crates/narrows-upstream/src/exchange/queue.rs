@@ -1,7 +1,7 @@
-//! The queue from a call, or a session, to its client.
+//! The event queue from a call or a session to its client.
 //!
-//! Every call has a queue and hardly any call uses it. An empty queue is one
-//! allocation, and checking it takes one uncontended lock.
+//! Every call has a queue, but hardly any call uses it. An empty queue costs one allocation, and
+//! checking it takes one uncontended lock.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -19,23 +19,23 @@ use tokio::time::timeout;
 use super::{Event, Notice};
 use crate::memory::MemoryShare;
 
-/// The longest pause of a reader whose client does not read. Shorter than the
-/// time in which a server has to give a sign of life.
+/// The longest time that a reader waits for a client that does not read. It is shorter than the
+/// time after which a silent server fails its health checks.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Turns that other tasks get before an event of a shared link is dropped.
+/// The number of times that other tasks may run before an event of a shared link is dropped.
 const YIELDS: usize = 32;
 
-/// The sending half of the event queue of a call or a session. Sending never waits:
-/// an upstream's reader must not be held up by one client. A reader that serves
-/// this client alone waits for `EventSink::room` first.
+/// The sending half of the event queue of a call or a session. Sending never waits, because one
+/// client must not block the reader of a server's messages. A reader that serves only this client
+/// calls `EventSink::room` first.
 pub struct EventSink {
     queue: Arc<Queue>,
     /// Counts the events that are dropped because the queue is full.
     dropped: Option<Arc<AtomicU64>>,
 }
 
-/// The other end of an [`EventSink`].
+/// The receiving half of the event queue.
 pub struct EventStream {
     queue: Arc<Queue>,
 }
@@ -44,25 +44,25 @@ struct Queue {
     capacity: usize,
     waiting: Mutex<Waiting>,
     sinks: AtomicUsize,
-    /// The stream, while it waits for an event.
+    /// Wakes the task that waits for an event.
     stream: AtomicWaker,
     /// Wakes senders that wait for room.
     room: Notify,
-    /// A reader has paused for as long as it may, and there was no room yet.
+    /// True after a sender has waited for the maximum time without getting room.
     stalled: AtomicBool,
 }
 
 #[derive(Default)]
 struct Waiting {
     events: VecDeque<Box<Event>>,
-    /// Notices that found the queue full, by the server that they came from.
+    /// The number of notifications dropped because the queue was full, by server.
     dropped: Vec<(Option<Arc<str>>, u64)>,
-    /// True if the stream is gone.
+    /// True once the stream has been dropped.
     is_closed: bool,
 }
 
 impl Waiting {
-    /// A notice about the dropped ones of one server.
+    /// Returns a notification about the dropped notifications of one server.
     fn take_dropped(&mut self) -> Option<Box<Event>> {
         let (server, count) = self.dropped.pop()?;
         let notice = Notice::dropped(count, server.as_deref());
@@ -76,7 +76,7 @@ impl Queue {
         waiting.is_closed || waiting.events.len() < self.capacity
     }
 
-    /// Removes the next event and wakes senders if the queue was full.
+    /// Removes the next event, and wakes waiting senders if the queue was full.
     fn pop(&self, waiting: &mut Waiting) -> Option<Box<Event>> {
         let was_full = waiting.events.len() >= self.capacity;
         let event = waiting.events.pop_front();
@@ -88,8 +88,8 @@ impl Queue {
 }
 
 impl EventStream {
-    /// Returns the next event. Once the queue is empty, a notice says how many others
-    /// were dropped; `None` when nothing more can come.
+    /// Returns the next event. Once the queue is empty, a notification reports how many others were
+    /// dropped. Returns `None` when all sinks are closed.
     pub async fn recv(&mut self) -> Option<Box<Event>> {
         poll_fn(|cx| self.poll_recv(cx)).await
     }
@@ -99,13 +99,14 @@ impl EventStream {
         self.poll(cx, Waiting::take_dropped)
     }
 
-    /// Polls for the next event of a call that goes on. Those that were dropped are
-    /// reported at its end, by [`EventStream::try_recv`].
+    /// Polls for the next event of a running call. Dropped notifications are reported at its end,
+    /// by [`EventStream::try_recv`].
     pub fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Box<Event>>> {
         self.poll(cx, |_| None)
     }
 
-    /// Returns the next event that is there, and then what was dropped.
+    /// Returns the next queued event, or a report about dropped notifications if the queue is
+    /// empty.
     pub fn try_recv(&mut self) -> Option<Box<Event>> {
         let mut waiting = self.queue.waiting.lock();
         self.queue
@@ -113,15 +114,15 @@ impl EventStream {
             .or_else(|| waiting.take_dropped())
     }
 
-    /// Polls the queue; `when_empty` supplies an event if there is none.
+    /// Polls the queue. `when_empty` supplies an event if the queue is empty.
     fn poll(
         &mut self,
         cx: &mut Context<'_>,
         when_empty: impl Fn(&mut Waiting) -> Option<Box<Event>>,
     ) -> Poll<Option<Box<Event>>> {
         let queue = &*self.queue;
-        // Registered before the look, so that nothing is missed. The number of
-        // sinks is read first: one that ends has sent its last event before.
+        // The waker is registered before the queue is checked, so that no event is missed. The
+        // number of sinks is read first, because a sink sends its last event before it is dropped.
         queue.stream.register(cx.waker());
         let is_last = queue.sinks.load(Ordering::Acquire) == 0;
         let mut waiting = queue.waiting.lock();
@@ -137,7 +138,7 @@ impl Drop for EventStream {
     fn drop(&mut self) {
         let mut waiting = self.queue.waiting.lock();
         waiting.is_closed = true;
-        // A question refuses itself when it is dropped, which takes other locks.
+        // Dropping an unanswered server request rejects it, which takes other locks.
         let unread = std::mem::take(&mut waiting.events);
         drop(waiting);
         self.queue.room.notify_waiters();
@@ -174,13 +175,13 @@ impl EventSink {
         self
     }
 
-    /// Events that wait to be read.
+    /// Returns the number of queued events.
     pub fn waiting(&self) -> usize {
         self.queue.waiting.lock().events.len()
     }
 
-    /// Returns false if the event was dropped: the queue is full or the stream is
-    /// closed. A dropped question refuses itself.
+    /// Sends an event. Returns false if the event was dropped because the queue is full or the
+    /// stream is closed. A dropped server request is rejected automatically.
     pub fn send(&self, event: Event) -> bool {
         let queue = &*self.queue;
         let mut waiting = queue.waiting.lock();
@@ -196,16 +197,15 @@ impl EventSink {
         waiting.events.push_back(Box::new(event));
         drop(waiting);
         queue.stream.wake();
-        // Its reader has read something.
+        // There is room, so the client has read something.
         if queue.stalled.load(Ordering::Relaxed) {
             queue.stalled.store(false, Ordering::Relaxed);
         }
         true
     }
 
-    /// Sends a notice, charged to its client if it is large. A large one is
-    /// dropped while more is held for clients than the limits allow. Returns
-    /// false if it was dropped.
+    /// Sends a notification. A large one is charged to the client, and is dropped if the client's
+    /// share or the whole budget is exceeded. Returns false if it was dropped.
     pub fn send_notice(&self, mut notice: Notice, memory: &Arc<MemoryShare>) -> bool {
         if notice.is_large() {
             if memory.is_over() || memory.budget().is_over() {
@@ -234,14 +234,14 @@ impl EventSink {
         }
     }
 
-    /// Returns true if the next event would be dropped.
+    /// Returns true if the queue is full, so that the next event would be dropped.
     pub fn is_full(&self) -> bool {
         !self.queue.has_room()
     }
 
-    /// Lets other tasks run until there is room for an event, but never waits:
-    /// the reader serves other clients, too. A client that reads nothing
-    /// meanwhile is not considered again until it has read something.
+    /// Lets other tasks run until there is room for an event, but does not block, because the
+    /// reader also serves other clients. If the client reads nothing meanwhile, later calls return
+    /// immediately until it has read something.
     pub async fn yield_for_room(&self) {
         let stalled = &self.queue.stalled;
         if stalled.load(Ordering::Relaxed) {
@@ -256,9 +256,8 @@ impl EventSink {
         stalled.store(true, Ordering::Relaxed);
     }
 
-    /// Waits until there is room for an event, or the stream is gone. A client
-    /// that reads nothing for `LONGEST_PAUSE` is not waited for again until
-    /// it has read something.
+    /// Waits until there is room for an event, or the stream is closed. If the client reads nothing
+    /// for `LONGEST_PAUSE`, later calls return immediately until it has read something.
     pub async fn room(&self) {
         let stalled = &self.queue.stalled;
         if !self.is_full() || stalled.load(Ordering::Relaxed) {

@@ -1,5 +1,5 @@
-//! The guard is a real process: this test binary, started again to run the one
-//! ignored test below.
+//! Tests with a real guard process. The test binary starts itself again and runs only the ignored
+//! test below.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -34,7 +34,7 @@ fn guard_pid(guard: &Guard) -> u32 {
     guard.0.state.lock().pid
 }
 
-/// Starts a group whose script writes pids into `pids`; reaped by a thread.
+/// Starts a process group with this script. A thread reaps the leader.
 fn group(script: &str, mark: &str) -> u32 {
     let mut command = Command::new("sh");
     command
@@ -73,7 +73,7 @@ async fn groups_and_their_trees_end_with_the_gateway() {
     processes::gone(pids.into_iter().chain([process])).await;
     assert!(
         started.elapsed() < GRACE,
-        "nobody is waited for who is gone"
+        "the guard does not wait for processes that have exited"
     );
 }
 
@@ -95,7 +95,7 @@ async fn what_ignores_sigterm_is_killed() {
 async fn orphans_are_found_by_the_mark_even_unwatched() {
     let folder = Folder::new();
     let guard = start();
-    // The leader is gone before anybody watches it, as if we had died in between.
+    // The leader exits before the guard watches it, as if the gateway had died in between.
     let script = format!(
         "setsid sh -c 'echo $$ > {}; exec sleep 1000' &",
         folder.file("pids").display()
@@ -114,7 +114,7 @@ async fn a_released_group_is_left_alone() {
         "echo $$ > {}; exec sleep 1000",
         folder.file("pids").display()
     );
-    let leader = group(&script, "of nobody");
+    let leader = group(&script, "unknown");
     guard.watch(leader);
     guard.release(leader);
     pids(&folder).await;
@@ -140,7 +140,7 @@ async fn signals_to_the_gateway_do_not_end_the_guard() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         kill(process, signal);
     }
-    // If one of them had ended it, nobody would end the group now.
+    // If a signal had ended the guard, the group would stay alive.
     drop(guard);
     processes::gone(pids).await;
 }
@@ -164,7 +164,7 @@ async fn a_stopped_guard_stops_nobody() {
     let guard = start();
     let process = guard_pid(&guard);
     kill(process, Signal::STOP);
-    // More than a pipe holds.
+    // More than the pipe can hold.
     for _ in 0..20_000 {
         guard.watch(4_000_000);
     }
@@ -193,8 +193,7 @@ fn kill(pid: u32, signal: Signal) {
     kill_process(pid, signal).expect("it lives");
 }
 
-/// Returns true if a process has a handler for a signal (proc_pid_status(5),
-/// SigCgt).
+/// Returns true if a process has a handler for a signal (proc_pid_status(5), SigCgt).
 fn catches(pid: u32, signal: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));

@@ -1,5 +1,5 @@
-//! The watch over a server that is the test itself. Time is paused, and moves
-//! only when everybody waits.
+//! Tests the health check against a simulated server. Time is paused and advances only when all
+//! tasks are waiting.
 
 use std::sync::atomic::AtomicU32;
 
@@ -20,8 +20,8 @@ fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
 }
 
-/// Watches over a server that answers the first `answered` pings, and each
-/// after `delay`. Says when it was given up, why, and how often it was asked.
+/// Runs the health check against a server that answers the first `answered` pings, each after
+/// `delay`. Returns the seconds until it was given up, the reason, and the number of pings.
 async fn given_up(vitals: &Vitals, answered: u32, delay: Duration) -> (u64, String, u32) {
     let began = Instant::now();
     let asked = AtomicU32::new(0);
@@ -49,7 +49,7 @@ async fn a_silent_server_is_asked_and_given_up_after_as_many_failures_as_configu
     let vitals = Vitals::new();
     let (after, detail, asked) = given_up(&vitals, 0, Duration::ZERO).await;
     assert_eq!(detail, "it did not answer 3 health checks (10 s each)");
-    // Silent for 30 s, then asked three times for 10 s.
+    // 30 s of silence, then three pings of 10 s each.
     assert_eq!((after, asked), (60, 3));
 }
 
@@ -57,7 +57,7 @@ async fn a_silent_server_is_asked_and_given_up_after_as_many_failures_as_configu
 async fn an_answer_makes_good_what_was_missed() {
     let vitals = Vitals::new();
     let (after, _, asked) = given_up(&vitals, 5, seconds(9)).await;
-    // Five times: 30 s of silence, 9 s until the answer.
+    // Five rounds of 30 s of silence and 9 s until the response.
     assert_eq!((after, asked), (5 * 39 + 60, 8));
 }
 
@@ -80,7 +80,7 @@ async fn any_message_is_a_sign_of_life() {
 async fn a_late_message_ends_the_count_as_well() {
     let vitals = Arc::new(Vitals::new());
     let speaker = vitals.clone();
-    // Two were missed by then, at 40 and 50 s.
+    // Two pings have been missed by then, at 40 and 50 s.
     tokio::spawn(async move {
         sleep(seconds(55)).await;
         speaker.heard();
@@ -95,7 +95,7 @@ async fn a_server_that_answers_ever_slower_is_given_up_when_it_is_too_slow() {
     let vitals = Arc::new(Vitals::new());
     let asked = AtomicU32::new(0);
     let ping = |limit| {
-        // 6, 12, 18 ... seconds.
+        // Delays of 6, 12, 18 ... seconds.
         let delay = seconds(6) * (asked.fetch_add(1, Ordering::Relaxed) + 1);
         let answering = vitals.clone();
         tokio::spawn(async move {
@@ -105,8 +105,8 @@ async fn a_server_that_answers_ever_slower_is_given_up_when_it_is_too_slow() {
         sleep(limit)
     };
     watch(&vitals, &settings(), ping).await;
-    // Late answers are signs of life as long as one comes within three checks,
-    // that is until the seventh, which would have taken 42 s.
+    // Late responses count as signs of life if one arrives within three checks. The seventh
+    // response would take 42 s, which is too late.
     assert_eq!(asked.load(Ordering::Relaxed), 9);
 }
 
@@ -116,7 +116,7 @@ async fn a_server_at_work_may_be_silent_for_longer_but_not_for_ever() {
     let work = vitals.in_flight();
     let (after, _, asked) = given_up(&vitals, 0, Duration::ZERO).await;
     drop(work);
-    // Asked at 30, 60 ... 300 s; what is unanswered at 310 s counts.
+    // Pings are sent at 30, 60 ... 300 s. Those that are unanswered from 310 s on count.
     assert_eq!((after, asked), (330, 12));
 }
 
@@ -151,7 +151,7 @@ async fn a_call_that_nothing_came_for_counts_once_for_all_that_waited_with_it() 
         detail,
         "it did not answer 1 call and 2 health checks (10 s each)"
     );
-    // In doubt it is asked at once, long before it was silent for 30 s.
+    // After the missed call, the server is pinged immediately and not only after 30 s of silence.
     assert_eq!((after, asked), (40, 2));
 }
 

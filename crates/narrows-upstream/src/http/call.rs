@@ -1,6 +1,5 @@
-//! One request, and the way to its answer: sent, read, resumed where the
-//! stream was cut, sent again where the session was gone, taken back where
-//! nobody waits any more.
+//! One call over HTTP. Sends the request and reads the response, resumes a stream that was cut,
+//! repeats the request if the session has expired, and cancels it if the caller stops waiting.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,11 +18,11 @@ use crate::memory::MemoryShare;
 use crate::request::Outgoing;
 use crate::web::{Content, Events, HttpError, HttpResponse, is_html};
 
-/// Attempts to resume a stream without a single event before we give up.
+/// The maximum number of attempts in a row to resume a stream.
 const RESUMPTIONS: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Sends a request and waits for its answer, without limit: that is the caller's.
+/// Sends a request and waits for its response. The caller sets the time limit.
 pub(super) async fn call(
     link: &Arc<HttpLink>,
     call: &Call<'_>,
@@ -55,8 +54,8 @@ pub(super) async fn call(
                 session = Box::pin(link.reopen(session.serial)).await?;
             }
             Err(HttpError::Broken(what)) => {
-                // Losing the connection cancels nothing in MCP, so the server
-                // is told that the call has ended.
+                // In MCP a lost connection does not cancel a call, so the server is notified that
+                // the call has ended.
                 open.lost = true;
                 let error = HttpError::Broken(what).into_link_error(endpoint.shown());
                 return Err(match error {
@@ -72,7 +71,7 @@ pub(super) async fn call(
     }
 }
 
-/// Reads the answer to `call`, whichever form it has.
+/// Reads the response to `call`, either JSON or an event stream.
 pub(super) async fn read_answer(
     link: &Arc<HttpLink>,
     call: &Call<'_>,
@@ -80,7 +79,7 @@ pub(super) async fn read_answer(
     answer: HttpResponse,
 ) -> Result<Raw, HttpError> {
     let status = answer.status();
-    // The content type matters only to the text of an error.
+    // The content type is only used in error messages.
     let kind = match answer.content() {
         Content::Events => return Box::pin(read_events(link, call, session, answer)).await,
         Content::Json => None,
@@ -101,7 +100,7 @@ pub(super) async fn read_answer(
     match handle_frame(link, Some(call), body.clone()).await {
         Ok(Some(answer)) => answer.map_err(HttpError::Answered),
         Ok(None) => Err(HttpError::Invalid(
-            "it does not answer the request it came for".to_owned(),
+            "it does not belong to the request".to_owned(),
         )),
         Err(_) if is_html(kind.as_deref(), &body) => {
             Err(HttpError::NotMcp("it answers with a web page".to_owned()))
@@ -144,7 +143,7 @@ async fn read_events(
     }
 }
 
-/// Reads events until the answer, or to the end of the stream.
+/// Reads events until the response arrives or the stream ends.
 async fn follow(
     link: &Arc<HttpLink>,
     call: &Call<'_>,
@@ -153,7 +152,7 @@ async fn follow(
     tries: &mut u32,
 ) -> Result<Option<Result<Raw, Raw>>, HttpError> {
     loop {
-        // The stream is this call's own, so the server waits for the client.
+        // The stream belongs to this call alone, so the server may be made to wait for the client.
         if let Some(origin) = call.origin() {
             origin.sink.room().await;
         }
@@ -163,7 +162,7 @@ async fn follow(
         *tries = 0;
         place.moved_by(&event);
         if event.event.as_deref() == Some("endpoint") {
-            let detail = "it answers with the stream of HTTP+SSE";
+            let detail = "it answers with an HTTP+SSE stream";
             return Err(HttpError::NotMcp(detail.to_owned()));
         }
         if !is_message(&event) {
@@ -177,8 +176,8 @@ async fn follow(
     }
 }
 
-/// Opens the rest of a stream that was cut (MCP 2025-11-25, transports,
-/// resumability: a server may cut it on purpose, to be polled).
+/// Resumes a stream that was cut (MCP 2025-11-25, transports, resumability: a server may close it
+/// on purpose and let the client poll).
 async fn resume(
     link: &HttpLink,
     session: &Session,
@@ -203,8 +202,9 @@ async fn resume(
                 StatusCode::TOO_MANY_REQUESTS => {}
                 status if status.is_server_error() => {}
                 status => {
-                    let detail =
-                        format!("its stream broke, and it refuses to resume it (HTTP {status})");
+                    let detail = format!(
+                        "its stream broke, and it refused to resume the stream (HTTP {status})"
+                    );
                     return Err(HttpError::Broken(detail));
                 }
             },
@@ -214,16 +214,16 @@ async fn resume(
     }
 }
 
-/// A request without an answer. Whoever drops it early takes it back.
+/// A pending request. Dropping it early cancels the request at the server.
 struct Open<'a> {
     link: &'a HttpLink,
     call: &'a Outgoing<'a>,
     id: u64,
-    /// The server may know of it.
+    /// True if the server may have received the request.
     sent: bool,
-    /// The answer was lost on its way.
+    /// True if the connection was lost before the response was complete.
     lost: bool,
-    /// There is an answer, or it is certain that none will come.
+    /// True if the response has arrived, or can certainly not arrive.
     done: bool,
 }
 

@@ -1,6 +1,5 @@
-//! The address of a server and the session that it gave us. All requests of a
-//! link pass through here, so this also notices that a server cannot be reached
-//! any more.
+//! The address of a server and the current session. All requests of a link pass through this
+//! module, so it also detects when the server is unreachable.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -21,10 +20,10 @@ use crate::web::{Address, HttpClient, HttpError, HttpResponse, RequestPhase, SES
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// The number of no session at all.
+/// The serial number of requests outside any session.
 const NO_SESSION: u64 = 0;
 
-/// After so many attempts to connect in a row have failed, the link has ended.
+/// The number of failed connection attempts in a row after which the link ends.
 const MAX_UNREACHABLE: u32 = 3;
 
 pub(super) struct Endpoint {
@@ -32,19 +31,18 @@ pub(super) struct Endpoint {
     pub(super) protocol: HttpProtocol,
     pub(super) max_message_bytes: usize,
     session: ArcSwap<Session>,
-    /// Attempts to connect that have failed since the last one that did not.
+    /// The number of failed connection attempts since the last successful one.
     unreachable: AtomicU32,
     pub(super) vitals: Vitals,
-    /// Raised when what is in flight is to be given up as well.
+    /// Cancelled when pending calls must end as well.
     given_up: CancellationToken,
     end: OnceLock<Arc<Failure>>,
     ended: CancellationToken,
 }
 
-/// A session as the server opened it by its answer to `initialize`, with headers
-/// that are made once.
+/// A session that the server opened by its response to `initialize`. Its headers are built once.
 pub(super) struct Session {
-    /// Counts the sessions of this link.
+    /// The number of the session on this link.
     pub(super) serial: u64,
     pub(super) id: Option<HeaderValue>,
     post: HeaderMap,
@@ -77,7 +75,7 @@ impl Endpoint {
         })
     }
 
-    /// The address without secrets.
+    /// Returns the address without secrets.
     pub(super) fn shown(&self) -> &str {
         &self.address.shown
     }
@@ -86,7 +84,7 @@ impl Endpoint {
         self.session.load_full()
     }
 
-    /// From now on requests belong to this session.
+    /// Sets the session for all requests from now on.
     pub(super) fn enter(&self, revision: Revision, id: Option<HeaderValue>) {
         let serial = self.session.load().serial + 1;
         let given = Some((revision, id));
@@ -94,12 +92,12 @@ impl Endpoint {
         self.session.store(Arc::new(session));
     }
 
-    /// The headers of a request outside any session.
+    /// Returns the headers for a request outside any session.
     pub(super) fn without_session(&self) -> Session {
         Session::new(&self.address.headers, self.protocol, NO_SESSION, None)
     }
 
-    /// Sends a message. An answer that comes back has a status of success.
+    /// Sends a message. A returned response always has a success status.
     pub(super) async fn post(
         &self,
         session: &Session,
@@ -122,7 +120,8 @@ impl Endpoint {
         Err(Box::pin(refusal).await)
     }
 
-    /// Asks for a stream of messages, from `last_event_id` on. The status is as it came.
+    /// Opens a stream of messages that starts after `last_event_id`. Responses are returned with
+    /// any status.
     pub(super) async fn get(
         &self,
         session: &Session,
@@ -139,7 +138,7 @@ impl Endpoint {
         self.note(sending.await)
     }
 
-    /// Ends the session on the server's side, if there is one.
+    /// Deletes the session on the server, if there is one.
     pub(super) async fn delete(&self) -> Result<(), HttpError> {
         let session = self.session();
         if session.id.is_some() {
@@ -158,19 +157,19 @@ impl Endpoint {
         self.ended.cancel();
     }
 
-    /// Ends the link together with the calls that wait for an answer.
+    /// Ends the link and all calls that wait for a response.
     pub(super) fn give_up(&self, failure: Arc<Failure>) {
         self.end(failure);
         self.given_up.cancel();
     }
 
-    /// Ready once nobody should wait for answers any more, with the reason.
+    /// Waits until pending calls must end, and returns the reason.
     pub(super) async fn given_up(&self) -> Arc<Failure> {
         self.given_up.cancelled().await;
         self.ended().await
     }
 
-    /// Returns why the link has ended, if it has.
+    /// Returns the reason why the link has ended, or `None` if it is open.
     pub(super) fn end_reason(&self) -> Option<&Arc<Failure>> {
         self.end.get()
     }
@@ -183,7 +182,7 @@ impl Endpoint {
             .clone()
     }
 
-    /// Notes what the end of a request tells about the server.
+    /// Updates the health of the server from the outcome of a request.
     fn note(&self, answer: Result<HttpResponse, HttpError>) -> Result<HttpResponse, HttpError> {
         let answer = answer.and_then(HttpResponse::on_site);
         if let Ok(answer) = &answer
@@ -199,11 +198,9 @@ impl Endpoint {
         answer
     }
 
-    /// Returns true if the head of an answer says that somebody is at work
-    /// behind it. Of plain JSON-RPC no more can be asked for than an answer,
-    /// whichever. Of MCP a success is only the promise of a message, and the
-    /// errors of servers are those that a proxy answers with for one that is
-    /// gone.
+    /// Returns true if the head of a response proves that the server is alive. With plain JSON-RPC,
+    /// any response does. With MCP, a success status only announces a message, and a proxy returns
+    /// server errors on behalf of a server that is down.
     fn shows_life(&self, status: StatusCode) -> bool {
         match self.protocol {
             HttpProtocol::Rpc => true,
@@ -211,7 +208,7 @@ impl Endpoint {
         }
     }
 
-    /// Counts an attempt to connect that has failed.
+    /// Counts a failed connection attempt.
     pub(super) fn missed(&self, failure: &Arc<Failure>) {
         if self.unreachable.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_UNREACHABLE {
             self.end(failure.clone());

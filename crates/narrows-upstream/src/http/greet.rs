@@ -1,4 +1,4 @@
-//! Saying hello: `initialize`, and once more when the server has forgotten us.
+//! The `initialize` handshake, which is repeated when the server no longer knows the session.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,7 +23,7 @@ use crate::web::HttpError;
 const METHOD_NOT_FOUND: &str = "-32601";
 
 impl HttpLink {
-    /// Opens a session on the server and enters it.
+    /// Opens a session on the server and makes it the current one.
     pub(super) async fn greet(self: &Arc<Self>) -> Result<ServerHello, Failure> {
         let limit = self.startup_timeout;
         let late = || {
@@ -53,17 +53,17 @@ impl HttpLink {
             Err(error) => return Err(error.into_failure(self.endpoint.shown())),
         };
         let hello = ServerHello::read(&result);
-        // Entered in any case: a session that is of no use has to be ended, too.
+        // The session is entered even if the response is invalid, so that it will be deleted.
         let revision = hello.as_ref().map(|hello| hello.revision);
         self.endpoint
             .enter(revision.unwrap_or(Revision::LATEST_LEGACY), id);
         let hello = hello?;
-        // Posted here and not by the queue: no request may overtake it.
+        // Posted here instead of by the queue, so that no request can overtake it.
         let initialized = encode_notification("notifications/initialized", None);
         match outbox::post(&self.endpoint, initialized).await {
             Ok(()) => {}
             Err(HttpError::Unreachable { failure, .. }) => return Err((*failure).clone()),
-            // Some servers have no ear for it and work all the same.
+            // Some servers reject this notification but work anyway.
             Err(error) => {
                 let error = error.into_link_error(self.endpoint.shown());
                 tracing::debug!(server = %self.server, ?error, "the server did not accept notifications/initialized");
@@ -94,15 +94,15 @@ impl HttpLink {
         Ok((session_id, result))
     }
 
-    /// A plain JSON-RPC server need not know MCP's handshake to have tools.
+    /// Returns true for a plain JSON-RPC server without `initialize`, which may still have tools.
     fn may_skip_hello(&self, error: &Raw) -> bool {
         let code = error.member("code");
         self.endpoint.protocol == HttpProtocol::Rpc
             && code.is_some_and(|code| code.as_str() == METHOD_NOT_FOUND)
     }
 
-    /// A new session in place of one that the server has forgotten. However
-    /// many calls find out at once, one of them says hello for all.
+    /// Opens a new session in place of one that the server no longer knows. If several calls notice
+    /// the loss at the same time, only one of them sends `initialize`.
     pub(super) async fn reopen(self: &Arc<Self>, gone: u64) -> Result<Arc<Session>, LinkError> {
         let failed_before = self.failed_reopens.load(Ordering::Acquire);
         let mut last_failure = self.reopening.lock().await;
@@ -117,7 +117,7 @@ impl HttpLink {
         }
         match self.greet().await {
             Ok(_) => {
-                tracing::info!(server = %self.server, "the server has forgotten the session; opened a new one");
+                tracing::info!(server = %self.server, "the session had expired; opened a new one");
                 self.handler.notice(Notice::new("narrows/reopened", None));
                 Ok(self.endpoint.session())
             }
@@ -129,7 +129,7 @@ impl HttpLink {
         }
     }
 
-    /// Starts to listen within the present session, and no longer within the one before.
+    /// Starts the listener of the current session, and stops that of the previous one.
     fn listen(self: &Arc<Self>) {
         let (link, endpoint) = (Arc::downgrade(self), self.endpoint.clone());
         let session = endpoint.session();

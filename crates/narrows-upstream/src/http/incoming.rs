@@ -1,5 +1,5 @@
-//! Messages on a stream: the answer to the call whose stream it is, and what
-//! goes to its [recipient](crate::recipient).
+//! Messages on a stream: the response to the call that owns the stream, and messages for their
+//! [recipient](crate::recipient).
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::offload;
 use crate::recipient::{LinkRule, Recipient, Unasked, recipient};
 use crate::request::{Origin, Outgoing};
 
-/// A request on its way, as the reader of its stream sees it.
+/// A pending request, as seen by the reader of its stream.
 pub(super) struct Call<'a> {
     pub(super) id: u64,
     pub(super) outgoing: &'a Outgoing<'a>,
 }
 
 impl Call<'_> {
-    /// The memory share that its answer is charged to.
+    /// Returns the memory share that the response is charged to.
     pub(super) fn memory(&self) -> Option<&Arc<MemoryShare>> {
         let memory = self.origin()?.memory.as_ref()?;
         Some(&memory.responses)
@@ -31,8 +31,8 @@ impl Call<'_> {
     }
 }
 
-/// Reads one frame and delivers its messages. Returns the answer to `call` if it
-/// is among them, or an error if the frame cannot be read.
+/// Reads one frame and delivers its messages. Returns the response to `call` if the frame contains
+/// it, or an error if the frame is not valid.
 pub(super) async fn handle_frame(
     link: &Arc<HttpLink>,
     call: Option<&Call<'_>>,
@@ -64,14 +64,14 @@ fn handle_message(
         Message::Response(response) => {
             let ours = call.is_some_and(|call| match &response.id {
                 Some(id) => id.as_u64() == Some(call.id),
-                // An error about a message that the server could not read
-                // comes as the answer to the one POST that carried it.
+                // If the server could not read the request, it responds to the POST with an error
+                // without an id.
                 None => response.body.is_err(),
             });
             if ours {
                 return Some(response.body);
             }
-            tracing::debug!(server = %link.server, "the server answered what nobody asked");
+            tracing::debug!(server = %link.server, "the server sent a response with an unknown id");
         }
         Message::Notification(notification) => handle_notification(link, origin, notification),
         Message::Request(request) => handle_question(link, origin, request),
@@ -99,12 +99,12 @@ fn handle_notification(link: &HttpLink, origin: Option<&Origin>, notification: N
             link.handler.notice(notice);
         }
         Recipient::Link | Recipient::Asked | Recipient::Nobody(_) | Recipient::Unknown => {
-            tracing::debug!(server = %link.server, %method, "the server sent a notification of no known kind");
+            tracing::debug!(server = %link.server, %method, "the server sent an unknown notification");
         }
     }
 }
 
-/// Withdraws the question that a cancellation names.
+/// Withdraws the server request that a cancellation refers to.
 fn withdraw(link: &HttpLink, recipient: &Recipient<'_>, params: Option<Raw>) {
     let id = params
         .and_then(|params| params.member("requestId"))

@@ -1,5 +1,5 @@
-//! The stream that the server opens for us on its own behalf (GET): notices
-//! and questions that belong to no call. A server need not have one.
+//! The stream that the gateway opens with GET for notifications and server requests outside any
+//! call. Servers need not support it.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -15,14 +15,14 @@ use crate::web::{Content, HttpError, HttpResponse};
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// A server that wants to be asked again at once still leaves us time to breathe.
+/// The lower limit for the server's `retry` value.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 
-/// The place in a stream from which it can be resumed.
+/// The position in a stream from which it can be resumed.
 #[derive(Default)]
 pub(super) struct Place {
     pub(super) last_event_id: Option<Box<str>>,
-    /// The time that the server wants a client to wait before it reconnects.
+    /// The time that the server asks a client to wait before reconnecting.
     pub(super) retry: Option<Duration>,
 }
 
@@ -37,26 +37,26 @@ impl Place {
     }
 }
 
-/// Returns true if an event carries a message, and not just a place, or is of a
-/// kind that MCP does not know.
+/// Returns true if an event contains a message. False if it only carries an id, or has an event
+/// type that MCP does not define.
 pub(super) fn is_message(event: &Event) -> bool {
     !event.data.is_empty() && event.event.as_deref().is_none_or(|kind| kind == "message")
 }
 
 /// The result of an attempt to open the stream.
 enum Attempt {
-    /// It was open for a while; `news` if any event came.
+    /// The stream was open. `news` is true if any event arrived.
     Listened {
         news: bool,
     },
-    /// It may go better next time.
+    /// The attempt failed for a reason that may be temporary.
     Failed,
     SessionGone,
-    /// The server has no such stream.
+    /// The server does not support this stream.
     None,
 }
 
-/// Listens within one session, until that, the stream for good, or the link ends.
+/// Listens until the session or the link ends, or the server turns out not to support the stream.
 pub(super) async fn listen(link: Weak<HttpLink>, endpoint: Arc<Endpoint>, session: Arc<Session>) {
     let mut place = Place::default();
     let mut opened = false;
@@ -71,17 +71,18 @@ pub(super) async fn listen(link: Weak<HttpLink>, endpoint: Arc<Endpoint>, sessio
                 place.retry.unwrap_or(pause)
             }
             Attempt::Failed => pause,
-            // A server without the stream may say 404 as well.
+            // A server that does not support the stream may also return 404.
             Attempt::SessionGone if opened => {
                 if let Some(link) = link.upgrade() {
-                    // The new session brings its own listener, in place of this one.
+                    // The new session starts its own listener, which replaces this one.
                     let _ = link.reopen(session.serial).await;
                 }
                 pause
             }
             Attempt::SessionGone | Attempt::None => return,
         };
-        // Clients that lost a server together must not come back together.
+        // The random delay keeps clients that lost a server together from reconnecting at the same
+        // time.
         tokio::time::sleep(wait.mul_f64(1.0 + fastrand::f64() / 4.0)).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
@@ -113,7 +114,7 @@ async fn attempt(
     }
 }
 
-/// Hears the stream to its end; whether any event came.
+/// Reads the stream to its end. Returns true if any event arrived.
 async fn follow(
     link: &Weak<HttpLink>,
     answer: HttpResponse,

@@ -1,5 +1,5 @@
-//! Messages that wait for no answer: notifications, and answers to the
-//! server's questions. One task posts them, in their order.
+//! Messages without a response: notifications, and responses to server requests. One task posts
+//! them in order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,22 +11,22 @@ use tokio_util::task::AbortOnDropHandle;
 use super::endpoint::Endpoint;
 use crate::web::HttpError;
 
-/// Messages waiting for a slow server; notifications beyond it are lost.
+/// The maximum number of messages that wait for a slow server. Further notifications are dropped.
 const MAX_WAITING: usize = 256;
 
-/// A server that has not accepted a message by then must not hold up the next.
+/// The time after which a message that the server has not accepted no longer delays the next one.
 const ACCEPT_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) struct Outbox {
     queue: mpsc::Sender<Item>,
-    /// Bounds what waits for a place in the queue.
+    /// Limits the messages that wait for room in the queue.
     late: Arc<Semaphore>,
     _task: AbortOnDropHandle<()>,
 }
 
 enum Item {
     Message(Bytes),
-    /// Raised when everything before it is out.
+    /// Sent when all earlier messages have been posted.
     Mark(oneshot::Sender<()>),
 }
 
@@ -41,12 +41,12 @@ impl Outbox {
         }
     }
 
-    /// False if the queue is full and the message lost.
+    /// Adds a message to the queue. Returns false if the queue is full and the message is dropped.
     pub(super) fn put(&self, message: Bytes) -> bool {
         self.queue.try_send(Item::Message(message)).is_ok()
     }
 
-    /// For what must not be lost, as long as the server accepts anything at all.
+    /// Adds a message that must not be lost as long as the server accepts messages at all.
     pub(super) fn put_surely(&self, message: Bytes) {
         if let Err(mpsc::error::TrySendError::Full(item)) =
             self.queue.try_send(Item::Message(message))
@@ -61,7 +61,7 @@ impl Outbox {
         }
     }
 
-    /// Waits until everything put so far is out.
+    /// Waits until all queued messages have been posted.
     pub(super) async fn empty(&self) {
         let (mark, reached) = oneshot::channel();
         if self.queue.send(Item::Mark(mark)).await.is_ok() {
@@ -90,7 +90,7 @@ async fn deliver(mut waiting: mpsc::Receiver<Item>, endpoint: Arc<Endpoint>, ser
     }
 }
 
-/// Posts a message that has no answer (MCP 2025-03-26 and later: 202 Accepted).
+/// Posts a message that has no response (MCP 2025-03-26 and later: 202 Accepted).
 pub(super) async fn post(endpoint: &Endpoint, message: Bytes) -> Result<(), HttpError> {
     let answer = endpoint
         .post(&endpoint.session(), message, &mut false)

@@ -1,9 +1,8 @@
-//! Calls that want progress, by the token that the server has for them.
+//! Calls whose clients requested progress, by the progress token that the server received.
 //!
-//! A server should report progress on the stream of the call, where it needs
-//! no looking up. Many send it on the stream of their own instead (the low-level
-//! interface of the official TypeScript SDK does), where only the token tells
-//! whose it is.
+//! A server should report progress on the stream of the call, where it needs no lookup. Many
+//! servers send it on the GET stream instead, for example those that use the low-level interface of
+//! the official TypeScript SDK. There, only the token identifies the call.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,14 +24,14 @@ struct Waiting {
     timeout: Arc<RenewableTimeout>,
 }
 
-/// Forgets the call when it is dropped.
+/// The registration of a call, which is removed when this is dropped.
 pub(super) struct Watch<'a> {
     progress: &'a Progress,
     id: u64,
 }
 
 impl Progress {
-    /// Passes on what comes for this call, if its client has asked for that.
+    /// Registers a call to receive its progress, if its client has requested progress.
     pub(super) fn watch(
         &self,
         id: u64,
@@ -49,7 +48,7 @@ impl Progress {
         Some(Watch { progress: self, id })
     }
 
-    /// Renews the timeout of the call that the token names, and forwards the notice
+    /// Renews the timeout of the call that the token identifies, and forwards the notification
     /// under the client's own token.
     pub(super) fn forward(&self, server: &Arc<str>, params: &Raw) {
         let Some(token) = params.member("progressToken") else {

@@ -1,4 +1,4 @@
-//! A time limit that signs of life start anew.
+//! A timeout that progress renews.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,18 +8,18 @@ use tokio::time::Instant;
 
 use crate::timers::Timers;
 
-/// A time limit for one call. One timer serves the whole wait: a renewal only
-/// moves a number, which is read when the timer fires.
+/// The timeout of one call. It needs a single timer: a renewal only stores a time, which is checked
+/// when the timer fires.
 pub(super) struct RenewableTimeout {
     limit: Duration,
     start: Instant,
-    /// Nanoseconds after `start`.
+    /// The time of the last renewal, in nanoseconds after `start`.
     renewed: AtomicU64,
 }
 
 impl RenewableTimeout {
     pub(super) fn new(limit: Duration) -> Self {
-        // Longer than any call, and short enough to be added to any instant.
+        // Longer than any call, and short enough to be added to any instant without overflow.
         let limit = limit.min(Duration::from_secs(365 * 24 * 3600));
         RenewableTimeout {
             limit,
@@ -34,8 +34,8 @@ impl RenewableTimeout {
             .store(u64::try_from(passed).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Waits until the time is up. Takes a timer when it is first polled, so an
-    /// answer that is there at once needs none.
+    /// Waits until the timeout has passed. The timer is only taken on the first poll, so a response
+    /// that is available immediately does not need one.
     pub(super) async fn expired(&self, timers: &Arc<Timers>) {
         let mut timer = timers.sleep_until(self.deadline());
         loop {

@@ -1,4 +1,4 @@
-//! The link against small real servers.
+//! Tests of the link against small real servers.
 
 mod answers;
 mod calls;
@@ -59,13 +59,13 @@ async fn open(server: &Server) -> (Arc<HttpLink>, Heard) {
     (link, heard)
 }
 
-/// A call without anybody behind it.
+/// Makes a call that belongs to no client.
 async fn call(link: &Arc<HttpLink>) -> Result<Raw, LinkError> {
     let params = raw(&json!({"name": "t", "arguments": {}}));
     soon(link.request(Outgoing::own("tools/call", Some(params), LONG))).await
 }
 
-/// A client that waits for a call.
+/// A client that waits for the result of a call.
 struct Behind {
     origin: Origin,
     events: EventStream,
@@ -87,7 +87,7 @@ fn behind() -> Behind {
     Behind { origin, events }
 }
 
-/// A call of that client, with the progress token `"tok"`.
+/// Creates a call of that client, with the progress token `"tok"`.
 fn outgoing(origin: Origin, timeout: Duration) -> Outgoing<'static> {
     let params = raw(&json!({"name": "t", "_meta": {"progressToken": "tok"}}));
     let token = params.member("_meta").unwrap().member("progressToken");

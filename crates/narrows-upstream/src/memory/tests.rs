@@ -61,7 +61,7 @@ fn all_clients_together_hold_no_more_than_the_budget() {
         .map(|permit| permit.try_grow(100_000).is_ok())
         .collect();
     assert_eq!(grown, [true, true, true, true, false]);
-    // What is refused holds nothing of the share either.
+    // A refused charge does not count toward the client's share either.
     assert_eq!(clients[4].requests.used(), 0);
 }
 
@@ -69,7 +69,7 @@ fn all_clients_together_hold_no_more_than_the_budget() {
 async fn whoever_waits_goes_on_when_memory_is_released() {
     let memory = memory();
     let client = memory.client();
-    // Nobody may go beyond the limit meanwhile.
+    // Holds the only overdraft permit, so that no client can exceed the limit.
     let overdraft = memory.responses.overdraft.clone().acquire_owned().await;
     let held = client.responses.charge(90_000);
     let mut permit = client.responses.permit();
@@ -91,7 +91,7 @@ async fn half_read_responses_do_not_wait_for_each_other() {
     for permit in &mut permits {
         permit.grow(25_000).await;
     }
-    // The share is full; one of them gets through, and the others after it.
+    // The share is full. One response may exceed it and completes, which lets the others complete.
     let growing = permits.into_iter().map(|mut permit| async move {
         permit.grow(25_000).await;
         tokio::task::yield_now().await;
@@ -123,7 +123,7 @@ fn a_part_of_a_charge_can_be_given_away() {
     let part = permit.split(20_000);
     permit.shrink_to(10_000);
     assert_eq!((part.bytes(), permit.bytes()), (20_000, 10_000));
-    // More than there is: the rest is charged.
+    // More than the permit contains, so the rest is charged.
     let more = permit.split(15_000);
     assert_eq!((more.bytes(), permit.bytes()), (15_000, 0));
     assert_eq!(memory.responses.used(), 35_000);

@@ -1,4 +1,4 @@
-//! Reading the lists of a server, page by page.
+//! Reads the lists of a server, page by page.
 
 #[cfg(test)]
 mod tests;
@@ -19,34 +19,34 @@ use crate::request::Outgoing;
 use crate::secrets::Secrets;
 use crate::settings::Limits;
 
-/// A server that never ends its pages must end somewhere.
+/// The maximum number of pages, because a server may return cursors without end.
 const MAX_PAGES: usize = 1_000;
 
-/// Definitions that nest deeper are left out: parsers of many clients recurse,
-/// and one such item would make the joined list unreadable to them.
+/// The maximum nesting depth of definitions. Deeper ones are left out: the parsers of many clients
+/// are recursive, and one such item would make the combined list unreadable to them.
 const MAX_DEPTH: usize = 100;
 
-/// Reads the lists of one server.
+/// A reader for the lists of one server.
 #[derive(Clone, Copy)]
 pub struct ListReader<'a> {
     pub link: &'a Link,
-    /// As it is named in the log.
+    /// The name of the server in the log.
     pub server: &'a str,
     pub limits: &'a Limits,
-    /// For each page.
+    /// The time limit for each page.
     pub timeout: Duration,
     /// The mark of this gateway.
     pub mark: &'a str,
     pub secrets: &'a Secrets,
 }
 
-/// The items of one list that can be used.
+/// The usable items of one list.
 #[derive(Default)]
 pub(super) struct ReadList {
     pub(super) items: Vec<Item>,
-    /// Items that lead back to this gateway.
+    /// The number of items that lead back to this gateway.
     pub(super) led_back: usize,
-    /// Items without a key, or listed twice.
+    /// The number of items without a key, or with a duplicate one.
     unusable: usize,
     too_deep: usize,
 }
@@ -84,7 +84,7 @@ impl ListReader<'_> {
                 list.add(kind, raw, self.mark, &mut seen);
             }
             match next.filter(|next| next.kind() == Kind::String) {
-                // A cursor that comes again would never end.
+                // A repeated cursor would lead to an endless loop.
                 Some(next) if cursors.insert(next.detached()) => cursor = Some(next.detached()),
                 _ => break,
             }
@@ -93,8 +93,8 @@ impl ListReader<'_> {
         Ok(list)
     }
 
-    /// Asks for one page: its items, and the cursor of the next one. `None` if
-    /// the server refuses the list.
+    /// Requests one page. Returns its items and the cursor of the next page, or `None` if the
+    /// server rejects the request.
     async fn page(
         self,
         kind: ListKind,
@@ -104,13 +104,13 @@ impl ListReader<'_> {
         let asked = Outgoing::own(kind.method(), params, self.timeout);
         let page = match self.link.request(asked).await {
             Ok(page) => page,
-            // Some servers declare resources and know no templates, or the like.
+            // For example, some servers declare resources but do not support templates.
             Err(LinkError::Answered(error)) => {
                 tracing::debug!(
                     server = self.server,
                     method = kind.method(),
                     error = self.secrets.redact(error.as_str().to_owned()),
-                    "a list was refused"
+                    "the server refused a list request"
                 );
                 return Ok(None);
             }
@@ -124,7 +124,7 @@ impl ListReader<'_> {
         };
         let [list, next] = page
             .pick([kind.member(), "nextCursor"])
-            .map_err(|_| broken("names a member twice"))?;
+            .map_err(|_| broken("contains a member twice"))?;
         let list = list
             .filter(|list| list.kind() == Kind::Array)
             .ok_or_else(|| broken("has no list"))?;
@@ -133,7 +133,7 @@ impl ListReader<'_> {
 }
 
 impl ReadList {
-    /// Adds an item. `seen` has the positions of those so far by their keys.
+    /// Adds an item. `seen` maps the keys of earlier items to their positions.
     fn add(&mut self, kind: ListKind, raw: Raw, mark: &str, seen: &mut HashMap<Box<str>, usize>) {
         if is_deeper(&raw, MAX_DEPTH) {
             self.too_deep += 1;
@@ -159,9 +159,9 @@ impl ReadList {
                 place.insert(self.items.len());
                 self.items.push(item);
             }
-            // A gateway lists the same template of several servers. Of these
-            // the nearest counts: gateways in a ring that took the first one
-            // would change their lists in turn without end.
+            // A gateway lists the same template of several servers. The nearest one is kept: if
+            // gateways in a ring kept the first one, they would change their lists in turn without
+            // end.
             Entry::Occupied(place) => match self.items.get_mut(*place.get()) {
                 Some(other) if other.hops() > item.hops() => *other = item,
                 Some(other) if other.hops() < item.hops() => {}
@@ -170,8 +170,8 @@ impl ReadList {
         }
     }
 
-    /// Logs what was left out, once for all items: a server could fill the log
-    /// otherwise.
+    /// Logs the number of items left out, because a server could flood the log with one message per
+    /// item.
     fn warn(&self, server: &str, kind: ListKind) {
         let method = kind.method();
         if self.unusable > 0 {
@@ -194,7 +194,7 @@ impl ReadList {
     }
 }
 
-/// Returns true if a value nests deeper than so many levels.
+/// Returns true if the nesting depth of the value exceeds `levels`.
 fn is_deeper(raw: &Raw, levels: usize) -> bool {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for byte in raw.as_bytes() {

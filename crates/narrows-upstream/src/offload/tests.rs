@@ -84,7 +84,8 @@ async fn computations_of_a_call_do_not_wait_for_the_call() {
     let calls = (0..20).map(|number| {
         polled(Box::pin(async move {
             large(LARGE).await;
-            // Begun before the call is elsewhere, and after it.
+            // One computation begins before the call is moved to the blocking pool, and one after
+            // it.
             let first = run(LARGE, move || number);
             tokio::task::yield_now().await;
             first.await + run(LARGE, || 1).await
@@ -94,7 +95,7 @@ async fn computations_of_a_call_do_not_wait_for_the_call() {
     assert_eq!(sum, 190 + 20);
 }
 
-/// A client that does not read has its call polled no more, wherever it is.
+/// The call of a client that does not read is no longer polled.
 #[tokio::test]
 async fn a_turn_is_not_lost_to_a_future_that_is_not_polled() {
     let turns = threads();
@@ -108,7 +109,7 @@ async fn a_turn_is_not_lost_to_a_future_that_is_not_polled() {
     }
     let mut next = pin!(run_off(&turns, || 7));
     assert!(poll!(next.as_mut()).is_pending());
-    // Their tasks wait for turns now, in order.
+    // The tasks now wait for permits in this order.
     tokio::task::yield_now().await;
     drop(held);
     assert_eq!(timeout(LIMIT, next).await, Ok(7));
@@ -122,7 +123,7 @@ async fn work_dropped_before_its_turn_does_not_run() {
     let (sender, ran) = oneshot::channel::<()>();
     let mut waits = Box::pin(run_off(&turns, move || sender.send(())));
     assert!(poll!(waits.as_mut()).is_pending());
-    // Its task waits for the turn now.
+    // The task now waits for a permit.
     tokio::task::yield_now().await;
     drop(waits);
     drop(held);

@@ -1,4 +1,4 @@
-//! The kernel's table of processes, as far as `/proc` shows it.
+//! The kernel's process table, as `/proc` shows it.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -10,14 +10,14 @@ use parking_lot::Mutex;
 
 use super::MARK;
 
-/// Parents that are looked at for a variable.
+/// The maximum number of ancestor processes that are searched for a variable.
 const MOST_ABOVE: usize = 64;
 
-/// One process, told apart from later ones of the same number.
+/// One process, distinguished from later ones with the same pid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Process {
     pub(super) pid: i32,
-    /// In clock ticks since boot.
+    /// The start time in clock ticks since boot.
     pub(super) started: u64,
 }
 
@@ -26,16 +26,17 @@ pub(super) struct Entry {
     pub(super) process: Process,
     pub(super) parent: i32,
     pub(super) group: i32,
-    /// False for zombies: they do nothing but wait for their parent.
+    /// False for zombies, which only wait to be reaped by their parent.
     pub(super) alive: bool,
-    /// Of the environment it was started with, if it has one and we may read it.
+    /// The mark in the environment that the process was started with, if it has one and the
+    /// environment is readable.
     pub(super) mark: Option<Box<str>>,
 }
 
 pub(super) type Table = Arc<[Entry]>;
 
 impl Process {
-    /// The process that has this number now.
+    /// Finds the process that currently has this pid.
     pub(super) fn find(pid: i32) -> Option<Process> {
         Entry::read(pid).map(|entry| entry.process)
     }
@@ -45,21 +46,21 @@ impl Process {
     }
 }
 
-/// Set once older processes than ours may belong to a tree.
+/// True once processes older than this one may belong to a tree.
 static WITH_OLDER: AtomicBool = AtomicBool::new(false);
 
-/// Reads older processes than ours from now on. For a guard that takes the
-/// place of another: it is younger than the servers that it watches.
+/// Includes older processes than this one from now on. Used by a guard that replaces another one,
+/// because it is younger than the servers that it watches.
 pub(crate) fn include_older() {
     WITH_OLDER.store(true, Ordering::Relaxed);
 }
 
-/// All processes that are younger than ours, as they are now, and older ones
-/// after [`include_older`]; `None` where there is no table to read.
+/// Reads all processes younger than this one, and older ones after [`include_older`]. Returns
+/// `None` if there is no readable process table.
 ///
-/// Reading costs some ten microseconds a process, and at shutdown every server
-/// is looked for at once. So those who wait for one reading share the next:
-/// what was begun after one asked is new enough.
+/// Reading takes about ten microseconds per process, and at shutdown all servers need the table at
+/// once. Therefore callers that wait for one reading share the next one, which is recent enough if
+/// it began after their call.
 pub(super) fn read() -> Option<Table> {
     static LATEST: Mutex<Option<(Instant, Table)>> = Mutex::new(None);
 
@@ -80,7 +81,7 @@ fn read_all() -> Option<Table> {
     static OWN: LazyLock<Option<Process>> =
         LazyLock::new(|| Process::find(rustix::process::getpid().as_raw_pid()));
 
-    // Without our own entry this is no table that we can read.
+    // Without an entry for this process, the table is not usable.
     let own = (*OWN)?;
     let names = fs::read_dir("/proc").ok()?;
     let pids = names.filter_map(|name| name.ok()?.file_name().to_str()?.parse().ok());
@@ -98,7 +99,7 @@ fn read_all() -> Option<Table> {
 
 impl Entry {
     fn read(pid: i32) -> Option<Entry> {
-        // The line has some fifty short numbers; what we want stands in its first half.
+        // The line has about fifty short numbers, and the required ones are in its first half.
         let mut line = [0; 1024];
         let length = File::open(format!("/proc/{pid}/stat"))
             .ok()?
@@ -107,8 +108,8 @@ impl Entry {
         Entry::parse(line.get(..length)?)
     }
 
-    /// `pid (name) state ppid pgrp ...`, see proc_pid_stat(5). The name may hold
-    /// anything, so reading goes on after its last parenthesis.
+    /// Parses `pid (name) state ppid pgrp ...`, see proc_pid_stat(5). The name may contain any
+    /// characters, so parsing continues after the last parenthesis.
     pub(super) fn parse(line: &[u8]) -> Option<Entry> {
         let line = String::from_utf8_lossy(line);
         let (pid, rest) = line.split_once(' ')?;
@@ -117,7 +118,7 @@ impl Entry {
         let state = fields.next()?;
         let parent = fields.next()?.parse().ok()?;
         let group = fields.next()?.parse().ok()?;
-        // Field 22, of which state is field 3.
+        // Field 22; the state is field 3.
         let started = fields.nth(16)?.parse().ok()?;
         Some(Entry {
             process: Process {
@@ -132,8 +133,8 @@ impl Entry {
     }
 }
 
-/// Returns a variable of the nearest process above this one that was started
-/// with it.
+/// Returns the value of a variable from the nearest ancestor process that has it in its initial
+/// environment.
 pub(crate) fn variable_above(name: &str) -> Option<Box<str>> {
     let mut pid = rustix::process::getppid()?.as_raw_pid();
     for _ in 0..MOST_ABOVE {
@@ -149,7 +150,7 @@ fn read_mark(pid: i32) -> Option<Box<str>> {
     read_variable(pid, MARK)
 }
 
-/// Reads a variable of the environment that a process was started with.
+/// Reads a variable from the initial environment of a process.
 fn read_variable(pid: i32, name: &str) -> Option<Box<str>> {
     let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
     let mut variables = environment.split(|byte| *byte == 0);

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use super::table::{Entry, Process};
 use super::{MARK, Tree};
 
-/// A child that leads a group, with `sh`; ended when dropped.
+/// A child process that runs `sh` as a group leader, killed when dropped.
 struct Leader(Child);
 
 impl Leader {
@@ -73,7 +73,7 @@ fn a_stat_line_is_read_whatever_the_name_is() {
 #[tokio::test]
 async fn a_child_of_a_dead_parent_is_known_from_before() {
     let folder = Folder::new();
-    // The middle one goes, the last one stays, in a session of its own.
+    // The process in the middle exits, and its child remains in a session of its own.
     let script = format!(
         "env -u {MARK} setsid sh -c 'sleep 1000 & echo $! > {}; read x < {}' & wait",
         folder.file("pid").display(),
@@ -136,7 +136,7 @@ async fn a_number_that_another_process_got_is_left_alone() {
     let pid = leader.0.id();
     let mut tree = leader.tree("unused");
     tree.collect();
-    // As if the number had been another process's when we looked.
+    // Simulates that another process had this pid when the tree was read.
     for group in &mut tree.groups {
         group.started = group.started.map(|started| started - 1);
     }

@@ -30,9 +30,9 @@ fn shown(recipient: &Recipient<'_>) -> &'static str {
     }
 }
 
-/// Compares the recipients of a message: on the stream of a call, on that of
-/// the link, and over a channel with no call in flight, with those of one
-/// session, and with those of several.
+/// Compares the recipients of a message under five rules: on the stream of a call, on the stream of
+/// the link, and over a channel with no calls in flight, with calls of one session, and with calls
+/// of several sessions.
 #[track_caller]
 fn check(message: Unasked<'_>, expected: [&str; 5]) {
     let origin = origin();
@@ -86,7 +86,7 @@ fn questions() {
         Is("roots/list"),
         ["call", "handler", "handler", "call", "no owner"],
     );
-    // The client of the call cannot sample.
+    // The client of the call does not support sampling.
     let refused = "not supported";
     check(
         Is("sampling/createMessage"),

@@ -1,7 +1,7 @@
-//! Values in arguments and environment variables that look secret.
+//! Finds values in arguments and environment variables that look like secrets.
 //!
-//! A value looks secret by the name that it stands under, by the place in a URL
-//! or connection string, or by the prefix that a provider gives its tokens.
+//! A value looks like a secret because of its name, its position in a URL or connection string, or
+//! the prefix that a provider gives its tokens.
 
 use std::ffi::OsString;
 
@@ -10,8 +10,7 @@ use serde_json::Value;
 use super::{decoded, is_scheme};
 use narrows_wire::redact::looks_secret;
 
-/// Parts of names that values look secret under, besides those of
-/// [`looks_secret`].
+/// Name parts that mark a value as a secret, in addition to those of [`looks_secret`].
 const NAME_PARTS: [&str; 7] = [
     "pass",
     "pwd",
@@ -22,7 +21,7 @@ const NAME_PARTS: [&str; 7] = [
     "bearer",
 ];
 
-/// Prefixes by which providers mark their tokens.
+/// Prefixes that providers give their tokens.
 const TOKEN_PREFIXES: [&str; 14] = [
     "sk-",
     "ghp_",
@@ -40,10 +39,10 @@ const TOKEN_PREFIXES: [&str; 14] = [
     "eyJ",
 ];
 
-/// Names inside of names, as in `--env=NAME=VALUE`, are looked for this deep.
+/// The maximum nesting of names, as in `--env=NAME=VALUE`.
 const NESTED: usize = 3;
 
-/// A value under a name that says little must be as long to look random.
+/// The minimum length of a value after the ambiguous flag `-p` to count as random.
 const RANDOM: usize = 12;
 
 pub(super) fn in_environment(env: &[(OsString, OsString)]) -> Vec<String> {
@@ -62,7 +61,7 @@ pub(super) fn in_environment(env: &[(OsString, OsString)]) -> Vec<String> {
 
 pub(super) fn in_arguments(args: &[String]) -> Vec<String> {
     let mut found = Vec::new();
-    // The flag before, if it takes the next argument as its value.
+    // The previous argument, if it is a flag that takes this one as its value.
     let mut flag: Option<&str> = None;
     for arg in args {
         add_named(arg, NESTED, &mut found);
@@ -81,7 +80,7 @@ pub(super) fn in_arguments(args: &[String]) -> Vec<String> {
     found
 }
 
-/// Returns true if a value under this name looks secret.
+/// Returns true if a value with this name looks like a secret.
 fn names_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let is_author = name.contains("author") && !name.contains("authori");
@@ -100,8 +99,8 @@ fn looks_random(value: &str) -> bool {
     value.len() >= RANDOM && has(u8::is_ascii_alphabetic) && has(u8::is_ascii_digit)
 }
 
-/// Adds a value that stands under the name of a secret, without the scheme of
-/// credentials. Small numbers are limits and ports.
+/// Adds a value with a secret name, without the authentication scheme. Small numbers are ignored,
+/// because they are limits or ports.
 fn add_whole(value: &str, found: &mut Vec<String>) {
     let is_number = value.len() < 8 && value.bytes().all(|byte| byte.is_ascii_digit());
     let words = value.split_ascii_whitespace();
@@ -114,8 +113,8 @@ fn add_whole(value: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Adds the value of `NAME=VALUE` or `NAME: VALUE`, also where that is the value
-/// of a flag.
+/// Adds the value of `NAME=VALUE` or `NAME: VALUE`, including when it is itself the value of a
+/// flag.
 fn add_named(text: &str, nested: usize, found: &mut Vec<String>) {
     let Some((name, value)) = text.split_once(['=', ':']).filter(|_| nested > 0) else {
         return;
@@ -131,9 +130,8 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(fits)
 }
 
-/// Adds secrets that a text holds among other things: tokens with a known
-/// prefix, the password and the query of a URL, pairs as in `Password=x;`, and
-/// JSON.
+/// Adds the secrets inside a text: tokens with a known prefix, the password and query parameters of
+/// a URL, pairs such as `Password=x;`, and JSON members.
 fn add_inner(text: &str, found: &mut Vec<String>) {
     let words = text.split(|c: char| c.is_whitespace() || "=:;,&'\"".contains(c));
     found.extend(words.filter(|word| is_token(word)).map(str::to_owned));
@@ -157,7 +155,7 @@ fn is_token(word: &str) -> bool {
     has_prefix && word.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// Adds the password of a URL with `user:password@`.
+/// Adds the password of a URL that contains `user:password@`.
 fn add_password(after_scheme: &str, found: &mut Vec<String>) {
     let authority = after_scheme.split(['/', '?', '#']).next();
     let user = authority.and_then(|authority| authority.rsplit_once('@'));

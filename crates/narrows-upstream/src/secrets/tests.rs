@@ -132,14 +132,14 @@ fn environment_values_that_look_secret_are_found() {
         ("ANY", "https://h/?api_key=S3cZq9&v=1", "S3cZq9", "***"),
         ("ANY", r#"{"a":[{"apiKey":"S3cZq9"}]}"#, "S3cZq9", "***"),
         ("ANY", "hf_S3cZq9", "hf_S3cZq9", "***"),
-        // In JSON it is written in another way.
+        // The secret is escaped in JSON.
         (
             "A_SECRET",
             "S3c\"\\Zq9",
             r#"{"a":"S3c\"\\Zq9"}"#,
             r#"{"a":"***"}"#,
         ),
-        // These look ordinary.
+        // These do not look like secrets.
         ("PATH", "/usr/bin", "/usr/bin", "/usr/bin"),
         ("GIT_AUTHOR", "Jane Roe", "Jane Roe", "Jane Roe"),
         ("AUTH_TYPE", "bearer", "bearer", "bearer"),

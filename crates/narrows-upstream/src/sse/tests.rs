@@ -1,4 +1,4 @@
-//! The channel, and a link over it, against a server made of bytes.
+//! Tests the channel, and a link over it, against a server that controls every byte.
 
 mod messages;
 mod openings;
@@ -23,7 +23,7 @@ async fn connect(settings: RemoteSettings) -> Result<(Arc<Duplex>, Heard), Failu
     greet(super::open(&client(), &settings, "srv".into(), MAX).await?).await
 }
 
-/// An open link, and the other end of it.
+/// An open link and the server side of it.
 struct Open {
     link: Arc<Duplex>,
     heard: Heard,
@@ -49,7 +49,7 @@ async fn open() -> Open {
     }
 }
 
-/// A call on its way.
+/// Starts a call.
 fn call(link: &Arc<Duplex>) -> JoinHandle<Result<Raw, LinkError>> {
     let link = link.clone();
     tokio::spawn(async move {
@@ -59,7 +59,7 @@ fn call(link: &Arc<Duplex>) -> JoinHandle<Result<Raw, LinkError>> {
     })
 }
 
-/// What became of a call, in one line.
+/// Returns the outcome of a call in one line.
 async fn outcome(call: JoinHandle<Result<Raw, LinkError>>, server: &Server) -> String {
     let told = match soon(call).await.expect("no panic") {
         Ok(result) => format!("result {}", result.as_str()),

@@ -1,5 +1,5 @@
-//! The owner of one child process: waits for its exit, ends it when the channel
-//! is closed, and ends everything that it has started.
+//! Owns one child process: waits for its exit, ends it when the channel is closed, and ends all
+//! processes that it has started.
 
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -15,10 +15,11 @@ use crate::channel::Closer;
 use crate::guard::Guard;
 use crate::process::{self, Tree};
 
-/// Killing takes effect at once, except on what the kernel holds in a system
-/// call; such a process is waited for this long at least.
+/// The minimum time to wait for a killed process. Killing takes effect immediately, except on a
+/// process that is inside a system call.
 const KILL_WAIT: Duration = Duration::from_millis(100);
-/// The rest of stderr is in the pipe already when all its writers are gone.
+/// The time to wait for the rest of stderr, which is already in the pipe once all its writers have
+/// exited.
 const STDERR_WAIT: Duration = Duration::from_millis(100);
 
 pub(super) struct ChildProcess {
@@ -29,11 +30,11 @@ pub(super) struct ChildProcess {
     closing: CancellationToken,
 }
 
-/// The state of the child itself, whatever it has started.
+/// The state of the child process itself, independent of its descendants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProcessState {
     Running,
-    /// The status is missing if somebody else has reaped it.
+    /// The exit status is `None` if another part of the program has reaped the child.
     Ended(Option<ExitStatus>),
 }
 
@@ -43,9 +44,9 @@ impl ProcessState {
     }
 }
 
-/// An order to end the child. Sent, it asks for an orderly end, and the sender
-/// inside is dropped when that is reached. Dropped unsent, it asks for an end at
-/// once.
+/// A command to end the child. If it is sent, the child is ended gracefully, and the contained
+/// sender is dropped when that is done. If it is dropped without being sent, the child is killed
+/// immediately.
 type Order = oneshot::Sender<()>;
 
 impl ChildProcess {
@@ -65,15 +66,15 @@ impl ChildProcess {
         }
     }
 
-    /// Sets the tasks that serve the pipes of the child; they end with it.
+    /// Sets the tasks that serve the pipes of the child. They end together with the child.
     pub(super) fn owning(mut self, writer: JoinHandle<()>, stderr: JoinHandle<()>) -> ChildProcess {
         self.writer = Some(writer);
         self.stderr = Some(stderr);
         self
     }
 
-    /// Sets where the end is reported, and the token that is cancelled when the
-    /// end is wanted.
+    /// Sets the channel on which the exit is reported, and the token that is cancelled when the
+    /// child should exit.
     pub(super) fn reporting(
         mut self,
         life: watch::Sender<ProcessState>,
@@ -90,7 +91,7 @@ impl ChildProcess {
         Box::new(move || {
             let (done, finished) = oneshot::channel();
             Box::pin(async move {
-                // Refused by a task that has ended, and then nothing is left to wait for.
+                // If the task has already ended, there is nothing left to wait for.
                 if order.send(done).is_ok() {
                     let _ = finished.await;
                 }
@@ -99,7 +100,7 @@ impl ChildProcess {
     }
 
     async fn run(mut self, grace: Duration, mut orders: oneshot::Receiver<Order>) {
-        // Held to the end, for whoever closes waits until it is dropped.
+        // Held until the end, because the closer waits until it is dropped.
         let mut order = tokio::select! {
             biased;
             order = &mut orders => Some(order),
@@ -115,8 +116,8 @@ impl ChildProcess {
                 self.closing.cancel();
                 false
             }
-            // It went by itself. What it left behind gets its time to end,
-            // unless the channel is dropped meanwhile.
+            // The child has exited without a command. Its descendants get time to exit, unless the
+            // channel is dropped meanwhile.
             None => {
                 let limit = start + grace / 2;
                 let mut gone = self.terminate().await;
@@ -137,15 +138,16 @@ impl ChildProcess {
         drop(order);
     }
 
-    /// Lets the server end by itself, as it should when its stdin ends.
+    /// Closes stdin and gives the server time to exit.
     async fn leave(&mut self, limit: Duration) {
-        // Looked up first: children of a server that goes are nobody's children.
+        // The tree is read first, because the children of a server can no longer be found after it
+        // has exited.
         self.with_tree(Tree::collect).await;
         self.closing.cancel();
         let _ = timeout(limit, self.exited()).await;
     }
 
-    /// Asks all that is left to end; true if nothing is.
+    /// Sends SIGTERM to the remaining processes. Returns true if there are none.
     async fn terminate(&mut self) -> bool {
         self.with_tree(|tree| {
             let gone = tree.is_gone();
@@ -157,7 +159,8 @@ impl ChildProcess {
         .await
     }
 
-    /// Ends all that is left, again and again: what forks while we look escapes one round.
+    /// Kills the remaining processes. Repeated, because a process that forks during one round can
+    /// escape it.
     async fn kill(&mut self, limit: Instant) -> bool {
         let limit = limit.max(Instant::now() + KILL_WAIT);
         loop {
@@ -189,20 +192,20 @@ impl ChildProcess {
         if let Some(mut stderr) = self.stderr.take()
             && timeout(STDERR_WAIT, &mut stderr).await.is_err()
         {
-            // Somebody who is not of the tree holds it open.
+            // A process outside the tree holds the pipe open.
             stderr.abort();
         }
     }
 
-    /// Ends and reaps the orphans that the child has left to us. They are ours
-    /// once it has been waited for, which may be after the last look at the tree.
+    /// Ends and reaps the orphans that the child has left to the gateway. They are only adopted
+    /// when the child is reaped, which may be after the last reading of the tree.
     async fn end_orphans(&mut self) -> bool {
         let gone = self.with_tree(Tree::is_gone).await || self.kill(Instant::now()).await;
         let _ = spawn_blocking(|| process::reap_orphans(KILL_WAIT)).await;
         gone
     }
 
-    /// Waits until the child itself has ended, and reaps it.
+    /// Waits until the child itself has exited, and reaps it.
     async fn exited(&mut self) {
         let status = self.owned.child.wait().await.ok();
         self.life.send_if_modified(|life| {
@@ -212,8 +215,8 @@ impl ChildProcess {
         });
     }
 
-    /// Waits until the tree is gone, not longer than to the limit. Only the
-    /// child itself can be waited for; of the others one has to ask.
+    /// Waits until the tree has ended, at most until `limit`. Only the child itself can be awaited;
+    /// its descendants must be polled.
     async fn gone_by(&mut self, limit: Instant) -> bool {
         let mut pause = Duration::from_millis(1);
         loop {
@@ -232,8 +235,8 @@ impl ChildProcess {
         }
     }
 
-    /// Does something with the tree where it may block. It is done to a copy:
-    /// if the runtime ends meanwhile, `owned` still knows what to end.
+    /// Runs `act` with the tree on the blocking pool. It gets a copy, so that `owned` still knows
+    /// all processes if the runtime shuts down meanwhile.
     async fn with_tree<T>(&mut self, act: impl FnOnce(&mut Tree) -> T + Send + 'static) -> T
     where
         T: Default + Send + 'static,
@@ -248,19 +251,19 @@ impl ChildProcess {
                 self.owned.tree = tree;
                 result
             }
-            // The runtime ends, and drops us next.
+            // The runtime is shutting down and will drop this task.
             Err(_) => T::default(),
         }
     }
 }
 
-/// The processes that are ended even if the runtime is gone.
+/// The processes of the server, which are killed on drop even if the runtime has shut down.
 struct OwnedTree {
     child: Child,
     pid: u32,
     tree: Tree,
     guard: Option<Guard>,
-    /// Nothing is left to end.
+    /// True if no process is left to end.
     over: bool,
 }
 
@@ -270,7 +273,7 @@ impl Drop for OwnedTree {
             return;
         }
         self.tree.signal(Signal::KILL);
-        // Tokio reaps only while it runs, and it may be ending right now.
+        // Tokio only reaps while its runtime is running, and it may be shutting down.
         let child = self.child.id();
         let child = child.and_then(|pid| Pid::from_raw(pid.cast_signed()));
         let (pid, mut tree) = (self.pid, self.tree.clone());
@@ -279,7 +282,7 @@ impl Drop for OwnedTree {
                 let _ = waitpid(child, WaitOptions::empty());
             }
             process::forget(pid);
-            // The orphans of the child are ours only now.
+            // The orphans of the child have only now been adopted.
             tree.signal(Signal::KILL);
             process::reap_orphans(KILL_WAIT);
         };

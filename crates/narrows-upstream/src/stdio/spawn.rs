@@ -1,4 +1,4 @@
-//! Starting the child, and saying clearly why it could not be started.
+//! Starts the child process, and explains why it could not be started.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -14,7 +14,7 @@ use crate::settings::StdioSettings;
 
 pub(super) struct Spawned {
     pub(super) child: Child,
-    /// Also the number of its process group.
+    /// The pid of the child, which is also its process group.
     pub(super) pid: u32,
     pub(super) stdin: ChildStdin,
     pub(super) stdout: ChildStdout,
@@ -32,9 +32,9 @@ pub(super) fn spawn(
         process::start(|| command.spawn(), Child::id)
     };
     let started = start(subreaper).or_else(|error| match subreaper {
-        // The binary may be gone since the gateway was started.
+        // The gateway's binary may have been deleted since it was started.
         Some(_) => start(None).inspect(|_| {
-            tracing::warn!(%error, "no subreaper process; daemons of the server may outlive it");
+            tracing::warn!(%error, "could not start the subreaper process; daemons of the server may outlive it");
         }),
         None => Err(error),
     });
@@ -78,15 +78,15 @@ fn command(
         .args(&settings.args)
         .env_clear()
         .envs(settings.env.iter().map(|(name, value)| (name, value)))
-        // Processes that it starts are found by the mark.
+        // Identifies the processes that the server starts.
         .env(MARK, mark)
-        // A gateway among them recognises itself by it.
+        // Lets a gateway among them detect a loop.
         .env(CHAIN, chain)
         .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // `ChildProcess` ends the whole tree; tokio would end one process of it.
+        // `ChildProcess` ends the whole tree, while tokio would only kill one process.
         .kill_on_drop(false);
     if let Some(cwd) = &settings.cwd {
         command.current_dir(cwd);
@@ -94,15 +94,16 @@ fn command(
     command
 }
 
-/// The kernel says the same "not found" of a missing command, a missing
-/// interpreter and a missing working directory, which ask for different cures.
+/// Explains why the child could not be started. The kernel reports the same "not found" for a
+/// missing command, a missing interpreter and a missing working directory, each of which needs a
+/// different fix.
 pub(super) fn explain(settings: &StdioSettings, error: &io::Error) -> Failure {
     let name = &settings.command;
     if let Some(cwd) = &settings.cwd
         && !cwd.is_dir()
     {
         let detail = format!(
-            "cannot start '{name}': the working directory '{}' is not there",
+            "cannot start '{name}': the working directory '{}' does not exist",
             cwd.display()
         );
         return Failure::new(FailureKind::Process, detail);
@@ -116,14 +117,14 @@ pub(super) fn explain(settings: &StdioSettings, error: &io::Error) -> Failure {
     let place = Place::of(settings);
     if let Some(file) = place.file() {
         let detail = format!(
-            "cannot start '{}': the interpreter that its first line names is not there",
+            "cannot start '{}': the interpreter named in its first line does not exist",
             file.display()
         );
         return Failure::new(FailureKind::Process, detail);
     }
     let mut detail = match place {
-        Place::Path(path) => format!("'{}' is not there", path.display()),
-        // Without the PATH itself: it is long, and clients read this too.
+        Place::Path(path) => format!("'{}' does not exist", path.display()),
+        // The value of PATH is omitted, because it is long and clients can read this message.
         Place::Search { path: Some(_), .. } => format!("'{name}' was not found in PATH"),
         Place::Search { path: None, .. } => {
             format!("'{name}' was not found; the server's environment has no PATH")
@@ -135,7 +136,7 @@ pub(super) fn explain(settings: &StdioSettings, error: &io::Error) -> Failure {
     Failure::new(FailureKind::NotFound, detail)
 }
 
-/// The place of a command.
+/// The location of a command.
 enum Place<'a> {
     Path(PathBuf),
     Search {
@@ -147,11 +148,12 @@ enum Place<'a> {
 impl<'a> Place<'a> {
     fn of(settings: &'a StdioSettings) -> Place<'a> {
         if settings.command.contains('/') {
-            // The child changes its directory first, so a relative path counts from there.
+            // The child changes its directory first, so a relative path is relative to that
+            // directory.
             let base = settings.cwd.as_deref().unwrap_or(Path::new(""));
             return Place::Path(base.join(&settings.command));
         }
-        // The last of several settings of one variable is the one that counts.
+        // If a variable is set more than once, the last value applies.
         let path = settings
             .env
             .iter()
@@ -164,7 +166,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The file that is there after all.
+    /// Returns the command's file, if it exists.
     fn file(&self) -> Option<PathBuf> {
         match self {
             Place::Path(path) => path.is_file().then(|| path.clone()),

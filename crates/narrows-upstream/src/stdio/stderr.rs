@@ -1,8 +1,8 @@
-//! The stderr of a server: logged line by line, with the last lines kept to
-//! explain its end.
+//! Reads the stderr of a server. Each line is logged, and the last lines are kept to explain why
+//! the server exited.
 //!
-//! It is read without a pause, for a full pipe would stop the server, and a
-//! server that writes without end costs one copy of what it writes.
+//! Stderr is read continuously, because a full pipe would block the server. A server that writes
+//! without end costs one copy of its output.
 
 use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
@@ -21,23 +21,23 @@ use parking_lot::Mutex;
 use crate::secrets::Secrets;
 use crate::subreaper::NOT_STARTED;
 
-/// Under this name the lines are logged.
+/// The log target of the lines.
 const TARGET: &str = "narrows::stderr";
-/// Lines that are kept.
+/// The number of lines kept.
 const KEPT: usize = 20;
-/// A longer line is cut here.
+/// The maximum length of a line in bytes. Longer lines are cut.
 const LINE_MAX: usize = 4 * 1024;
-/// Lines of failed attempts that are remembered.
+/// The maximum number of line digests remembered from failed attempts.
 const MOST_DIGESTS: usize = 2_000;
-/// Lines that are logged within a window.
+/// The maximum number of lines logged per window.
 const LOGGED: u32 = 100;
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// The last lines, shared between who reads them and who asks for them.
+/// The last lines, shared between the reader and the code that reports them.
 #[derive(Clone, Default)]
 pub(super) struct Tail {
     lines: Arc<Mutex<VecDeque<Vec<u8>>>>,
-    /// The number of the error with which the server could not be started.
+    /// The errno with which the subreaper failed to start the server.
     not_started: Arc<OnceLock<i32>>,
     complete: CancellationToken,
 }
@@ -52,14 +52,14 @@ impl Tail {
         self.not_started.get().copied()
     }
 
-    /// Waits until the server has said its last.
+    /// Waits until all of stderr has been read.
     pub(super) async fn complete(&self) {
         self.complete.cancelled().await;
     }
 
     fn push(&self, line: &[u8]) {
         let mut lines = self.lines.lock();
-        // The oldest line's memory holds the newest.
+        // The buffer of the oldest line is reused for the newest.
         let mut kept = if lines.len() < KEPT {
             Vec::new()
         } else {
@@ -71,9 +71,9 @@ impl Tail {
     }
 }
 
-/// Stderr of successive processes of one server. A server that fails to start
-/// writes the same each time, so lines that an earlier attempt wrote
-/// are not logged again until the server is connected.
+/// The stderr of successive processes of one server. A server that fails to start writes the same
+/// lines each time, so lines of earlier attempts are not logged again until the server is
+/// connected.
 #[derive(Default)]
 pub(crate) struct StderrHistory(Mutex<Attempts>);
 
@@ -82,13 +82,13 @@ struct Attempts {
     tail: Tail,
     /// Digests of the lines of earlier attempts.
     before: HashSet<u64>,
-    /// Those of the current one.
+    /// Digests of the lines of the current attempt.
     now: HashSet<u64>,
     connected: bool,
 }
 
 impl StderrHistory {
-    /// The next process begins.
+    /// Starts the history of the next process.
     pub(super) fn begin(&self) -> Tail {
         let mut attempts = self.0.lock();
         let now = std::mem::take(&mut attempts.now);
@@ -98,19 +98,20 @@ impl StderrHistory {
         attempts.tail.clone()
     }
 
-    /// The process is connected: from now on each of its lines is news.
+    /// Marks the process as connected. From now on, all its lines are logged.
     pub(crate) fn settle(&self) {
         self.0.lock().connected = true;
     }
 
-    /// The server has worked for a while, so its next failure is another one.
+    /// Forgets earlier attempts, because the server has been up for a while and its next failure is
+    /// a new one.
     pub(crate) fn forget(&self) {
         let mut attempts = self.0.lock();
         attempts.before.clear();
         attempts.now.clear();
     }
 
-    /// The last lines of the current process.
+    /// Returns the last lines of the current process.
     pub(crate) fn lines(&self) -> Vec<String> {
         let tail = self.0.lock().tail.clone();
         tail.lines()
@@ -129,7 +130,8 @@ impl StderrHistory {
     }
 }
 
-/// The same for lines that differ only in numbers, such as times and process ids.
+/// Returns a digest that is equal for lines that differ only in numbers, such as times and process
+/// ids.
 fn digest(line: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     let mut in_number = false;
@@ -143,7 +145,7 @@ fn digest(line: &str) -> u64 {
     hasher.finish()
 }
 
-/// Reads to the end.
+/// Reads stderr to its end.
 pub(super) fn read(
     stderr: impl AsyncRead + Unpin,
     server: Arc<str>,
@@ -151,7 +153,8 @@ pub(super) fn read(
     tail: Tail,
     history: Option<Arc<StderrHistory>>,
 ) -> impl Future<Output = ()> {
-    // However reading ends, even before it began, nobody shall wait for more.
+    // The guard marks the tail as complete on every exit, even if reading never began, so that no
+    // caller waits forever.
     let complete = tail.complete.clone().drop_guard();
     async move {
         read_lines(stderr, server, secrets, tail, history).await;
@@ -208,10 +211,10 @@ async fn read_lines(
     log.summarise();
 }
 
-/// Cuts what comes into lines that are not too long and not empty.
+/// Splits the input into lines, cutting long ones and dropping empty ones.
 #[derive(Default)]
 struct Lines {
-    /// The beginning of a line that is not finished, up to the limit.
+    /// The beginning of an unfinished line, up to the limit.
     begun: Vec<u8>,
 }
 
@@ -231,7 +234,7 @@ impl Lines {
     }
 
     fn append(&mut self, bytes: &[u8]) {
-        // One byte more than the limit tells that the line was longer.
+        // One byte more than the limit shows that the line was longer.
         let room = (LINE_MAX + 1)
             .saturating_sub(self.begun.len())
             .min(bytes.len());
@@ -253,7 +256,7 @@ fn emit(line: &[u8], each: &mut impl FnMut(&[u8])) {
     }
 }
 
-/// The log of one server, which takes so many lines a second.
+/// The log of one server, which is limited to a number of lines per second.
 struct Log {
     server: Arc<str>,
     secrets: Secrets,
@@ -291,7 +294,7 @@ impl Log {
         tracing::info!(target: TARGET, server = %self.server, "{line}");
     }
 
-    /// When dropped lines are to be told of, if there are any.
+    /// Returns the time at which to report dropped lines, if there are any.
     fn due(&self) -> Option<Instant> {
         (self.dropped > 0).then(|| self.window + WINDOW)
     }
@@ -305,14 +308,14 @@ impl Log {
     }
 }
 
-/// Without what steers a terminal: a server's colours must not colour our log.
+/// Removes terminal control sequences, so that a server cannot colour the gateway's log.
 fn printable(line: &[u8]) -> String {
     let text: Cow<'_, str> = String::from_utf8_lossy(line);
     let mut printed = String::with_capacity(text.len());
     let mut characters = text.chars();
     while let Some(character) = characters.next() {
         match character {
-            // A control sequence: ESC, bracket, parameters, one letter or sign.
+            // A control sequence: ESC, bracket, parameters, and one final character.
             '\x1b' => {
                 if characters.next() == Some('[') {
                     characters.by_ref().find(|end| matches!(end, '@'..='~'));

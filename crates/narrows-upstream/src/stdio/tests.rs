@@ -1,4 +1,4 @@
-//! Children are real: `sh` scripts that misbehave in one way each.
+//! Tests with real child processes: `sh` scripts, each of which misbehaves in one respect.
 
 use std::time::{Duration, Instant};
 
@@ -81,7 +81,7 @@ fn pids(text: &str) -> Vec<u32> {
         .collect()
 }
 
-/// Runs a script that prints pids, then ends it by `how`; all pids must go.
+/// Runs a script that prints pids and ends it with `how`. All pids must end.
 async fn check_tree(script: &str, how: impl AsyncFnOnce(Channel)) {
     let mut channel = start(&sh(script));
     let pids = pids(&message(&mut channel).await);
@@ -164,7 +164,7 @@ async fn the_environment_is_what_was_given_and_our_own_variables() {
     settings.env.push(("GIVEN".into(), "yes".into()));
     let mut channel = start(&settings);
     let names = message(&mut channel).await;
-    // Shells set some of their own.
+    // The shell sets some variables of its own.
     let names = names
         .split(' ')
         .filter(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(name));
@@ -222,7 +222,7 @@ async fn an_exit_is_told_with_status_and_last_words() {
 #[tokio::test]
 async fn a_death_by_signal_is_told() {
     let failure = end(&mut start(&sh("kill -9 $$"))).await;
-    assert_eq!(failure.detail, "was ended by signal 9");
+    assert_eq!(failure.detail, "was terminated by signal 9");
 }
 
 #[tokio::test]
@@ -255,8 +255,8 @@ async fn an_output_that_is_closed_ends_the_channel() {
 
 #[tokio::test]
 async fn an_output_held_open_by_a_grandchild_ends_with_the_server() {
-    // The grandchild is in the group and ignores SIGTERM for a while, so the
-    // pipe has a writer when the end must be told.
+    // The grandchild is in the group and ignores SIGTERM, so the pipe still has a writer when the
+    // server has exited.
     let mut channel = start(&sh(
         "(trap '' TERM; sleep 1000; sleep 1000) & echo $!; exit 5",
     ));
@@ -304,7 +304,7 @@ async fn closing_lets_a_server_leave_by_itself() {
     assert_eq!(folder.read("said"), "bye\n");
     assert!(
         started.elapsed() < GRACE / 2,
-        "nobody waits for a server that is gone"
+        "closing does not wait for a server that has exited"
     );
 }
 
@@ -353,7 +353,8 @@ async fn grandchildren_end_when_the_server_dies() {
                 .send("go".into())
                 .await
                 .expect("the writer lives");
-            // Kept: the death is the server's own, no close and no drop.
+            // The channel is kept, so that the server exits by itself and not because of a close or
+            // a drop.
             tokio::spawn(async move {
                 tokio::time::sleep(LIMIT).await;
                 drop(channel);
@@ -365,7 +366,8 @@ async fn grandchildren_end_when_the_server_dies() {
 
 #[tokio::test]
 async fn orphans_in_other_sessions_end_when_the_server_dies() {
-    // When we look, its parent is dead and init has it: only the mark tells.
+    // When the table is read, the parent has exited and init has adopted the process, so only the
+    // mark identifies it.
     let script = "setsid sh -c 'sleep 1000 & echo $!; wait' & read line; kill -9 $$";
     check_tree(script, async |channel| {
         channel
@@ -432,7 +434,7 @@ async fn a_missing_command_is_told_without_the_path() {
     assert_eq!(failure.detail, "'no-such-command' was not found in PATH");
 
     settings.command = "/no/such/file".into();
-    assert_eq!(refusal(&settings).detail, "'/no/such/file' is not there");
+    assert_eq!(refusal(&settings).detail, "'/no/such/file' does not exist");
 
     settings.command = "npx -y thing".into();
     assert!(

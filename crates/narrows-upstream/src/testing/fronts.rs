@@ -1,4 +1,4 @@
-//! What may stand before a server: TLS, a proxy.
+//! Test proxies in front of a server: a TLS terminator and an HTTP proxy.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use tokio::sync::mpsc;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::task::AbortOnDropHandle;
 
-/// A TLS server for `localhost` and `up.test` in front of a plain one, and a client configuration that trusts it.
+/// Starts a TLS server for `localhost` and `up.test` in front of a plain one. Returns its port and
+/// a client configuration that trusts it.
 pub(crate) async fn tls(plain: SocketAddr) -> (u16, rustls::ClientConfig, AbortOnDropHandle<()>) {
     let made =
         rcgen::generate_simple_self_signed(["localhost".to_owned(), "up.test".to_owned()]).unwrap();
@@ -47,10 +48,10 @@ pub(crate) async fn tls(plain: SocketAddr) -> (u16, rustls::ClientConfig, AbortO
     (port, client, AbortOnDropHandle::new(task))
 }
 
-/// A proxy that passes bytes on, whatever host it is asked for.
+/// A proxy that forwards bytes to a fixed server, independent of the requested host.
 pub(crate) struct Proxy {
     pub(crate) address: SocketAddr,
-    /// What it was asked.
+    /// The heads of the requests that it received.
     pub(crate) heads: mpsc::UnboundedReceiver<String>,
     _task: AbortOnDropHandle<()>,
 }

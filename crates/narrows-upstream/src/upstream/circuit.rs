@@ -1,10 +1,10 @@
-//! Calls to a server that is down: their errors, and the earlier reconnect that
-//! they cause.
+//! Calls to a server that is down: the errors they receive, and the earlier reconnect that they
+//! cause.
 //!
-//! The supervisor's next attempt is the probe: until it has connected, said
-//! hello and read the lists, every call is answered at once with the reason
-//! and the time of that attempt. A call shows that somebody waits, so it
-//! brings a far attempt nearer, though never within [`SPACING`] of the last.
+//! Until the supervisor has connected, initialised the link and read the lists, every call fails
+//! immediately with the reason and the time of the next attempt. A call shows that a client needs
+//! the server, so it brings that attempt forward, but not closer than [`SPACING`] to the previous
+//! one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,31 +19,31 @@ use crate::failure::Failure;
 use crate::link::Link;
 use crate::state::State;
 
-/// Between two attempts of which calls hastened the second.
+/// The minimum time between a failure and an attempt that a call brings forward.
 pub(super) const SPACING: Duration = Duration::from_secs(5);
 
-/// The longest pause before an attempt that a call waits for.
+/// The maximum time until the next attempt for which a call waits.
 const MAX_WAIT: Duration = Duration::from_secs(3);
 
-/// The state between two attempts to connect.
+/// The state between two connection attempts.
 #[derive(Default)]
 pub(super) struct Circuit {
-    /// When the last attempt failed, or the connection was lost.
+    /// The time at which the last attempt failed or the connection was lost.
     failed: Mutex<Option<Instant>>,
-    /// Raised when the next attempt was brought nearer.
+    /// Signalled when the next attempt has been brought forward.
     hastened: Notify,
 }
 
 impl Circuit {
-    /// Notes that an attempt failed or the connection was lost just now.
+    /// Records that an attempt has failed or the connection has been lost.
     pub(super) fn open(&self) {
         *self.failed.lock() = Some(Instant::now());
     }
 }
 
 impl Upstream {
-    /// Returns the error for a call that is refused without being sent. Brings the
-    /// next reconnect attempt forward, because a call waits for it.
+    /// Returns the error for a call that cannot be sent, and brings the next reconnect attempt
+    /// forward.
     pub fn down(&self) -> Error {
         self.hasten();
         let state = self.lifecycle.state.borrow();
@@ -58,18 +58,17 @@ impl Upstream {
         self.refused(reason, next_try)
     }
 
-    /// Returns the error for a call that lost its connection and was not sent again
-    /// in time.
+    /// Returns the error for a call that lost its connection and was not repeated in time.
     pub fn lost(&self, failure: &Failure) -> Error {
         let next_try = self.lifecycle.state.borrow().next_try();
         self.refused(self.secrets.redact(failure.detail.clone()), next_try)
     }
 
-    /// The error for a call that `reason` keeps from being answered.
+    /// Returns the error for a call that failed because of `reason`.
     pub(super) fn refused(&self, mut reason: String, next_try: Option<Duration>) -> Error {
         let next_try = match next_try {
             Some(Duration::ZERO) => {
-                reason.push_str("; it is being tried again");
+                reason.push_str("; reconnecting now");
                 None
             }
             next_try => next_try,
@@ -81,9 +80,8 @@ impl Upstream {
         }
     }
 
-    /// Waits for a shared link in place of one that was lost, until the
-    /// deadline at most. False as soon as there is little hope: an attempt to
-    /// connect anew has failed, or the next one is far.
+    /// Waits until the deadline for a shared link that replaces `lost`. Returns false early if a
+    /// reconnect attempt fails or the next one is far away.
     pub async fn is_up_again(&self, lost: &Arc<Link>, deadline: Instant) -> bool {
         let mut states = self.lifecycle.state.subscribe();
         let mut seen = None;
@@ -117,7 +115,7 @@ impl Upstream {
         timeout_at(deadline, waiting).await.unwrap_or(false)
     }
 
-    /// Ready when the next attempt is due.
+    /// Waits until the next attempt is due.
     pub(super) async fn next_try_due(&self) {
         loop {
             let due = match &*self.lifecycle.state.borrow() {

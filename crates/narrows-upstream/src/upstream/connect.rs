@@ -1,4 +1,4 @@
-//! Which transport carries a link: the one place that knows them all.
+//! The transport of a link. Only this module knows all of them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,7 +20,7 @@ use crate::settings::{RemoteProtocol, RemoteSettings, Transport, UpstreamKind};
 use crate::stdio::StderrHistory;
 use crate::{sse, stdio, ws};
 
-/// A connection that was just made.
+/// A new connection.
 pub(super) struct Connected {
     pub(super) link: Link,
     pub(super) hello: ServerHello,
@@ -35,7 +35,8 @@ impl Connected {
 }
 
 impl Upstream {
-    /// Waits until a child process may start; servers without one start at once.
+    /// Waits for a slot to start a child process. Returns `None` immediately for servers without
+    /// one.
     pub(super) async fn start_slot(&self) -> Option<StartSlot> {
         match self.settings.kind {
             UpstreamKind::Stdio(_) => Some(self.context.starts.acquire().await),
@@ -43,7 +44,7 @@ impl Upstream {
         }
     }
 
-    /// Opens and initialises one connection, when there is a slot for it.
+    /// Waits for a start slot, then opens and initialises a connection.
     pub(super) async fn connect(
         self: &Arc<Self>,
         hello: &ClientHello,
@@ -53,8 +54,8 @@ impl Upstream {
         self.connect_in(slot, hello, handler, None).await
     }
 
-    /// Opens and initialises one connection. The history is that of the
-    /// processes that this one follows.
+    /// Opens and initialises a connection. `history` contains the stderr of earlier processes of
+    /// the server.
     pub(super) async fn connect_in(
         self: &Arc<Self>,
         slot: Option<StartSlot>,
@@ -95,8 +96,8 @@ impl Upstream {
         }
     }
 
-    /// Streamable HTTP, or what came before it (MCP 2025-03-26, transports,
-    /// backwards compatibility: a refused POST, then a GET).
+    /// Tries Streamable HTTP, then the older HTTP+SSE (MCP 2025-03-26, transports, backwards
+    /// compatibility: a refused POST, then a GET).
     async fn connect_somehow(
         self: &Arc<Self>,
         remote: &RemoteSettings,
@@ -105,7 +106,7 @@ impl Upstream {
     ) -> Result<Connected, Failure> {
         let deadline = Instant::now() + self.settings.startup_timeout;
         let left = || deadline.saturating_duration_since(Instant::now());
-        // It was older last time, and most likely still is.
+        // The server used HTTP+SSE last time and most likely still does.
         let known = self.connection.sse_reason.lock().clone();
         if let Some(how) = known {
             let older = self.connect_to(remote, Transport::Sse, hello, handler.clone(), left());
@@ -127,7 +128,8 @@ impl Upstream {
                 *self.connection.sse_reason.lock() = Some(refused.detail.clone());
                 Ok(connected.found_by(refused.detail))
             }
-            // Neither is what it speaks: the present one's answer tells more.
+            // The server speaks neither transport. The response over Streamable HTTP is more
+            // informative.
             Err(Failure {
                 kind: FailureKind::WrongTransport | FailureKind::TimedOut,
                 ..
@@ -136,7 +138,7 @@ impl Upstream {
         }
     }
 
-    /// Opens and initialises one connection over `transport`, whatever is configured.
+    /// Opens and initialises a connection over `transport`, ignoring the configured one.
     pub(super) async fn connect_to(
         self: &Arc<Self>,
         remote: &RemoteSettings,
@@ -167,7 +169,9 @@ impl Upstream {
                 return self.greet(channel, transport, hello, handler, left).await;
             }
             Transport::Http => HttpProtocol::Streamable,
-            Transport::Stdio | Transport::Builtin => unreachable!("they have no address"),
+            Transport::Stdio | Transport::Builtin => {
+                unreachable!("stdio and built-in servers have no URL")
+            }
         };
         let (link, hello) = HttpLink::open(
             context.http.clone(),

@@ -1,4 +1,4 @@
-//! The links to one server: the shared one and those of sessions.
+//! The links to one server: the shared link and those of single sessions.
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,22 +18,22 @@ use crate::settings::{Transport, UpstreamKind};
 use crate::state::State;
 use crate::stdio::StderrHistory;
 
-/// The links to one server, and what was found out about it while connecting.
+/// The links to one server, and the properties detected while connecting.
 pub(super) struct Connection {
     pub(super) shared: ArcSwapOption<Link>,
-    /// A permit for each link of a session.
+    /// Limits the links of single sessions.
     own_links: Arc<Semaphore>,
-    /// The requests in flight on all links, where one server is behind them.
+    /// Requests in flight on all links, if they lead to the same server process.
     work: Work,
-    /// Stderr of the processes behind the shared link.
+    /// The stderr of the processes behind the shared link.
     pub(super) stderr: Arc<StderrHistory>,
-    /// The reason why the server was found to speak HTTP+SSE, if it does.
+    /// The reason why HTTP+SSE is used, if the server was found to speak it.
     pub(super) sse_reason: Mutex<Option<String>>,
-    /// The transport that was found instead of the configured one.
+    /// The transport that was detected instead of the configured one.
     pub(super) detected: OnceLock<Transport>,
 }
 
-/// A link of one session, counted against `max_links` while it is held.
+/// A link of a single session, which counts toward `max_links`.
 pub struct OwnLink {
     pub link: Arc<Link>,
     pub hello: ServerHello,
@@ -54,28 +54,27 @@ impl Connection {
 }
 
 impl Upstream {
-    /// Returns the link that sessions share.
+    /// Returns the link that sessions share, or an error if the server is down.
     pub fn shared_link(&self) -> Result<Arc<Link>, Error> {
         let shared = self.connection.shared.load_full();
         shared.ok_or_else(|| self.down())
     }
 
-    /// Returns how many links are open or being opened.
+    /// Returns the number of links that are open or being opened.
     pub fn links(&self) -> usize {
         let free = self.connection.own_links.available_permits();
         let own = self.settings.max_links.saturating_sub(free);
         own + usize::from(self.connection.shared.load().is_some())
     }
 
-    /// Returns the last lines that the process behind the shared link wrote to
-    /// stderr, without secrets.
+    /// Returns the last stderr lines of the process behind the shared link, without secrets.
     pub fn stderr(&self) -> Vec<String> {
         let lines = self.connection.stderr.lines().into_iter();
         lines.map(|line| self.secrets.redact(line)).collect()
     }
 
-    /// Opens a link for one session. Where `max_links` are open, `make_room` may
-    /// close one that is not in use, and returns true if it did.
+    /// Opens a link for a single session. If `max_links` are open, `make_room` may close an unused
+    /// one, and returns true if it did.
     pub async fn open_own_link(
         self: &Arc<Self>,
         hello: &ClientHello,
@@ -123,8 +122,8 @@ impl Upstream {
         }
     }
 
-    /// Starts the health checks of a link, which close it when its server stops
-    /// responding. Built-in servers are part of the gateway and need none.
+    /// Starts the health checks of a link, which close it if its server stops responding. Built-in
+    /// servers are part of the gateway and need no checks.
     pub(super) fn monitor(&self, link: &Link) {
         let health = self.settings.health;
         let local = match &self.settings.kind {
@@ -135,12 +134,13 @@ impl Upstream {
         if health.interval.is_none() {
             return;
         }
-        // Every link to a program has a process of its own behind it.
+        // Every link to a stdio server has its own process, so only links to remote servers share
+        // the counter.
         if !local {
             link.vitals().share(&self.connection.work);
         }
         link.vitals().report_to(&self.observer);
-        // Not the link itself: it ends when nobody else holds it.
+        // The task must not hold the `Link`, because the link ends when its last owner drops it.
         let watched = link.watched();
         self.context.tasks.spawn(async move {
             let watching = health::watch(watched.vitals(), &health, |limit| watched.ping(limit));

@@ -1,4 +1,4 @@
-//! The parts that all upstreams of a gateway share.
+//! State that all upstreams of a gateway share.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,33 +16,32 @@ use crate::hooks::BuiltinConnector;
 use crate::settings::Limits;
 use crate::web::HttpClient;
 
-/// The environment of the upstreams of one gateway.
+/// The context shared by all upstreams of one gateway.
 pub struct UpstreamContext {
     pub limits: Limits,
     pub http: HttpClient,
-    /// The gateways from the outermost to this one, for child processes.
+    /// The chain of gateways, from the outermost to this one, for child processes.
     pub chain: String,
     pub starts: StartSlots,
-    /// Started with the first child process.
+    /// The guard, which is started with the first child process.
     pub guard: LazyGuard,
     pub builtins: Arc<dyn BuiltinConnector>,
-    /// Serial numbers of links.
+    /// The next serial number for a link.
     pub links: AtomicU64,
-    /// Numbers of server ids, those of removed servers included.
+    /// The numbers of server ids, including those of removed servers.
     pub numbers: Numbers,
-    /// Ends everything.
+    /// Cancelled to end all servers.
     pub stop: CancellationToken,
     pub changes: Changes,
-    /// Digests of the tools of all servers, as last seen.
+    /// Digests of all servers' tools.
     pub definitions: Definitions,
-    /// All background tasks; the gateway waits for them when it ends.
+    /// All background tasks. The gateway waits for them at shutdown.
     pub tasks: TaskTracker,
 }
 
 impl UpstreamContext {
-    /// Returns the context of the servers of one gateway. `chain` is the value of
-    /// [`CHAIN`](crate::chain::CHAIN) for child processes; cancelling `stop`
-    /// ends every server.
+    /// Creates the context for the servers of one gateway. `chain` is the value of
+    /// [`CHAIN`](crate::chain::CHAIN) for child processes. Cancelling `stop` ends all servers.
     pub fn new(
         limits: Limits,
         http: HttpClient,
@@ -68,8 +67,8 @@ impl UpstreamContext {
     }
 }
 
-/// A counter of the changes that views depend on. A reader compares counts to
-/// notice a view that is older than the change it waited for.
+/// A counter of the changes that affect views. Readers compare counts to detect a view that is
+/// older than the change they waited for.
 #[derive(Default)]
 pub struct Changes {
     count: AtomicU64,
@@ -91,7 +90,7 @@ impl Changes {
     }
 }
 
-/// The numbers of servers, by their ids, and of their instances.
+/// Assigns numbers to server ids and to instances of servers.
 #[derive(Default)]
 pub struct Numbers {
     ids: Mutex<HashMap<String, usize>>,
@@ -99,8 +98,7 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// Returns the number of a server. An id keeps its number after the server
-    /// was removed.
+    /// Returns the number of a server id. An id keeps its number after its server has been removed.
     pub fn of(&self, id: &str) -> usize {
         let mut ids = self.ids.lock();
         let next = ids.len();

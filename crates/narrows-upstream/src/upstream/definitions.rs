@@ -1,10 +1,8 @@
-//! Digests of the tool definitions last seen, so that a server that changes
-//! one is noticed.
+//! Digests of tool definitions, used to detect servers that change them.
 //!
-//! A client, or the person behind it, may have approved a tool by its
-//! description. Digests are kept for one run of the gateway, over restarts and
-//! reconnects of a server, until the server is removed from the configuration.
-//! Tools that appear or vanish are no changes.
+//! A client or its user may have approved a tool because of its description. Digests are kept until
+//! the gateway exits or the server is removed from the configuration, including over restarts and
+//! reconnects of the server. Added and removed tools do not count as changes.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -20,19 +18,18 @@ use crate::exchange::Asks;
 use crate::hooks::ToolChange;
 use crate::offer::{Item, Offer};
 
-/// Tools that are remembered, of all servers together. Those beyond it are not
-/// compared.
+/// The maximum number of remembered tools of all servers. Further tools are not compared.
 const MAX_TOOLS: usize = 50_000;
 
-/// Changes of one server that are logged and told within [`WINDOW`]. All are
+/// The maximum number of reported changes per server within [`WINDOW`]. Further changes are only
 /// counted.
 const MAX_REPORTS: u32 = 20;
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// Nested values beyond this depth are compared as they are written.
+/// Values nested deeper than this are compared byte by byte.
 const MAX_DEPTH: usize = 64;
 
-/// The members that a change is told of by name; all others are `other`.
+/// The members whose changes are reported by name. All others are reported as `other`.
 const MEMBERS: [&str; 8] = [
     "title",
     "description",
@@ -47,37 +44,38 @@ const OTHER: &str = "other";
 
 type Digest = [u8; 32];
 
-/// Definitions of the tools of all servers.
+/// The definitions of all servers' tools.
 #[derive(Default)]
 pub struct Definitions(Mutex<Seen>);
 
 #[derive(Default)]
 struct Seen {
-    /// By the number of the server and what the client that saw them can be
-    /// asked: servers may have other tools for other clients.
+    /// Definitions by server number and client capabilities, because servers may offer different
+    /// tools to different clients.
     servers: HashMap<(usize, Asks), HashMap<Box<str>, Definition>>,
     tools: usize,
-    /// True once it was logged that there are too many tools.
+    /// True once the log reports that there are too many tools.
     is_full: bool,
     reports: HashMap<usize, ReportWindow>,
 }
 
-/// The digests of one tool.
+/// The digests of one tool definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Definition {
     whole: Digest,
-    /// Of [`MEMBERS`] and of all others together; `None` where there is none.
+    /// One digest for each of [`MEMBERS`], and one for all other members together. `None` if the
+    /// tool has no such member.
     members: Box<[Option<Digest>; MEMBERS.len() + 1]>,
 }
 
-/// Reports about one server in the current window.
+/// Counts the reports about one server in the current time window.
 struct ReportWindow {
     since: Instant,
     count: u32,
     left_out: u64,
 }
 
-/// A tool whose definition is another than before.
+/// A tool whose definition has changed.
 #[derive(Debug, PartialEq, Eq)]
 struct Change {
     tool: Box<str>,
@@ -87,7 +85,7 @@ struct Change {
 }
 
 impl Upstream {
-    /// Compares tools with what was seen of them before, and tells what changed.
+    /// Compares tools with their last known definitions, and reports changes.
     pub fn compare_definitions(&self, asks: Asks, offer: &Offer) {
         let definitions = &self.context.definitions;
         for change in definitions.compare((self.index, asks), &offer.tools) {
@@ -139,9 +137,9 @@ impl Upstream {
 }
 
 impl Definitions {
-    /// The tools that are other ones than when they were last seen.
+    /// Returns the tools whose definitions have changed since the last comparison.
     fn compare(&self, server: (usize, Asks), tools: &[Item]) -> Vec<Change> {
-        // Read before the lock is taken: schemas may be long.
+        // Computed before the lock is taken, because schemas may be long.
         let read: Vec<(&str, Definition)> = tools
             .iter()
             .map(|item| (&*item.key, Definition::of(&item.raw)))
@@ -170,7 +168,7 @@ impl Definitions {
                 None if *tools >= MAX_TOOLS => {
                     if !std::mem::replace(is_full, true) {
                         tracing::warn!(
-                            "tool definitions beyond {MAX_TOOLS} are not watched for changes"
+                            "only the first {MAX_TOOLS} tool definitions are monitored for changes"
                         );
                     }
                 }
@@ -183,7 +181,7 @@ impl Definitions {
         changes
     }
 
-    /// Forgets the tools of a server that was removed.
+    /// Forgets the tools of a removed server.
     pub fn forget(&self, server: usize) {
         let mut seen = self.0.lock();
         seen.servers.retain(|(own, _), _| *own != server);
@@ -192,8 +190,8 @@ impl Definitions {
         seen.reports.remove(&server);
     }
 
-    /// Returns the number of unreported changes if one more change may be
-    /// reported, `None` if not: a server could fill the log otherwise.
+    /// Returns the number of changes left out since the last report if another one may be reported,
+    /// otherwise `None`. The limit keeps a server from flooding the log.
     fn may_report(&self, server: usize) -> Option<u64> {
         let now = Instant::now();
         let mut seen = self.0.lock();
@@ -239,7 +237,7 @@ impl Definition {
         }
     }
 
-    /// The members that are not the same in both.
+    /// Returns the names of the members that differ.
     fn differences(&self, other: &Definition) -> Vec<&'static str> {
         let names = MEMBERS.into_iter().chain([OTHER]);
         let pairs = self.members.iter().zip(other.members.iter());
@@ -251,8 +249,8 @@ impl Definition {
     }
 }
 
-/// Adds a value in a form in which the order of members and white space make
-/// no difference: some servers write their maps in any order.
+/// Hashes a value independently of white space and of the order of members, because some servers
+/// write their maps in random order.
 fn add_value(hash: &mut Sha256, value: &Raw, depth: usize) {
     match value.kind() {
         Kind::Object if depth < MAX_DEPTH => {
@@ -280,7 +278,7 @@ fn add_value(hash: &mut Sha256, value: &Raw, depth: usize) {
     }
 }
 
-/// Adds a text with its length, so that no text runs into the next.
+/// Hashes a text with its length, so that adjacent texts cannot be confused.
 fn add_text(hash: &mut Sha256, text: &str) {
     hash.update(b"\"");
     hash.update((text.len() as u64).to_le_bytes());
@@ -300,7 +298,7 @@ mod tests {
         tools.iter().map(item).collect()
     }
 
-    /// Shows the changes from one list to the next as `tool: member, member`.
+    /// Checks the changes between two lists, formatted as `tool: member, member`.
     #[track_caller]
     fn check(old: &[&str], new: &[&str], expected: &[&str]) {
         let definitions = Definitions::default();

@@ -1,10 +1,10 @@
-//! The states of an instance of a server, from its start to its successor.
+//! The lifecycle of a server instance, from its start until a successor replaces it.
 //!
-//! The settings of an [`Upstream`] never change. When they have to, or when
-//! its connection is to be made anew, a successor takes its place: it offers
-//! what was offered before until it has read its own lists, so that clients
-//! see no change if nothing has changed. Calls in flight end where they are;
-//! a caller that still holds the old instance gets the new one.
+//! The settings of an [`Upstream`] never change. If they must change, or the server must be
+//! restarted, a successor replaces the instance. The successor offers the lists of its predecessor
+//! until it has read its own, so that clients notice no change if nothing has changed. Calls in
+//! flight finish on the old instance. New calls through the old instance are passed to the
+//! successor.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,25 +20,24 @@ use crate::error::Error;
 use crate::settings::UpstreamSettings;
 use crate::state::State;
 
-/// The state of one instance, its calls in flight, its end and its successor.
+/// The state of one instance, including its calls in flight and its successor.
 pub(super) struct Lifecycle {
     pub(super) state: watch::Sender<State>,
     pub(super) circuit: Circuit,
-    /// The next instance, once that is decided; `None` in it where the server
-    /// is not wanted any more.
+    /// The next instance, once decided. Contains `None` if the server was removed.
     successor: OnceLock<Option<Arc<Upstream>>>,
     retired: AtomicBool,
     /// Cancelled when the instance is retired.
     retirement: CancellationToken,
     in_flight: AtomicUsize,
     drained: Notify,
-    /// Ends the supervisor.
+    /// Cancelled to end the supervisor.
     end: CancellationToken,
-    /// Cancelled when the supervisor has ended, and its process with it.
+    /// Cancelled when the supervisor and the server's process have ended.
     gone: CancellationToken,
 }
 
-/// A call in flight. The instance that serves it does not end meanwhile.
+/// A call in flight, which keeps its instance from ending.
 pub struct InFlightGuard(Arc<Upstream>);
 
 impl Lifecycle {
@@ -60,7 +59,7 @@ impl Lifecycle {
         }
     }
 
-    /// Waits until the instance is ended or retired.
+    /// Waits until the instance has been ended or retired.
     async fn over(&self) {
         tokio::select! {
             () = self.end.cancelled() => {}
@@ -78,23 +77,23 @@ impl Upstream {
         self.lifecycle.state.borrow().settled()
     }
 
-    /// Waits until the server is up, has failed, or is not wanted.
+    /// Waits until the server is up, down or disabled, or the instance has ended.
     pub async fn settled(&self) {
         let mut states = self.lifecycle.state.subscribe();
         tokio::select! {
-            // The sender lives as long as `self`, so this cannot fail.
+            // The sender lives as long as `self`, so waiting cannot fail.
             _ = states.wait_for(State::settled) => {}
-            // It may end before it ever began.
+            // The instance may end before it has been started.
             () = self.lifecycle.over() => {}
         }
     }
 
-    /// Returns true if this instance can go on under other settings.
+    /// Returns true if this instance already has these settings and this slug.
     pub fn goes_on_as(&self, settings: &UpstreamSettings, slug: &str) -> bool {
         self.settings == *settings && *self.slug == *slug
     }
 
-    /// Creates the instance that comes after this one.
+    /// Creates the successor of this instance.
     pub fn successor(&self, settings: UpstreamSettings, slug: &str) -> Upstream {
         let context = self.context.clone();
         let mut new = Upstream::new(self.index, slug, settings, context, self.observer.clone());
@@ -104,8 +103,8 @@ impl Upstream {
         new
     }
 
-    /// Enters a call into the instance that takes calls now: this one or a
-    /// successor. Waits for an instance that is starting in the place of another.
+    /// Registers a call with the instance that currently accepts calls: this one or a successor.
+    /// Waits for an instance that is still starting.
     pub async fn acquire(self: &Arc<Self>) -> Result<InFlightGuard, Error> {
         let mut instance = self.clone();
         loop {
@@ -126,26 +125,26 @@ impl Upstream {
         }
     }
 
-    /// Stops the instance from taking calls, and sends later ones to `successor`.
+    /// Makes the instance reject new calls and passes them to `successor`.
     pub fn retire(&self, successor: Option<Arc<Upstream>>) {
         let _ = self.lifecycle.successor.set(successor);
         self.lifecycle.retired.store(true, Ordering::SeqCst);
         self.lifecycle.retirement.cancel();
     }
 
-    /// Waits until the instance takes no more calls. It is never started again
-    /// then, so there is nothing to wait for.
+    /// Waits until the instance is retired. A retired instance is never restarted, so callers stop
+    /// waiting for it.
     pub async fn retired(&self) {
         self.lifecycle.retirement.cancelled().await;
     }
 
-    /// The error for calls that waited for an instance that was retired.
+    /// Returns the error for calls that waited for an instance until it was retired.
     pub fn retired_error(&self) -> Error {
         let successor = self.lifecycle.successor.get().and_then(Option::as_ref);
         let reason = match successor {
             None => "it was removed",
             Some(successor) if !successor.settings.enabled => "it was disabled",
-            Some(_) => "it was restarted while the call waited; call again",
+            Some(_) => "it was restarted while the call was waiting; call again",
         };
         Error::Down {
             server: self.settings.id.clone(),
@@ -173,17 +172,17 @@ impl Upstream {
         }
     }
 
-    /// The token that stops the supervisor.
+    /// Returns the token that stops the supervisor.
     pub fn ending(&self) -> CancellationToken {
         self.lifecycle.end.clone()
     }
 
-    /// Ends the supervisor, and with it the shared link.
+    /// Stops the supervisor, which closes the shared link.
     pub fn end(&self) {
         self.lifecycle.end.cancel();
     }
 
-    /// Notes that nothing of the instance runs any more.
+    /// Records that the instance has ended completely.
     pub fn has_gone(&self) {
         self.lifecycle.gone.cancel();
     }
@@ -192,9 +191,9 @@ impl Upstream {
         self.lifecycle.gone.cancelled().await;
     }
 
-    /// Enters a call, or returns `None` if the instance is retired. Counts before
-    /// it looks: a caller that retires the instance and then finds no call in
-    /// flight can be sure that none comes.
+    /// Registers a call, or returns `None` if the instance is retired. Counts the call before
+    /// checking, so that a caller that retires the instance and then finds no call in flight can be
+    /// sure that no further call starts.
     fn enter(self: &Arc<Self>) -> Option<InFlightGuard> {
         if self.is_retired() {
             return None;

@@ -1,4 +1,4 @@
-//! The lists that a server offers, as last read, and the lists to read again.
+//! The lists that a server offers, and the lists that must be read again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use crate::exchange::Asks;
 use crate::link::Link;
 use crate::offer::{Kinds, ListKind, ListReader, Offer};
 
-/// The offer of one server, with its variants for clients that can be asked
-/// questions.
+/// The offer of one server, and its variants for clients that support server requests.
 #[derive(Default)]
 pub(super) struct Offered {
     current: ArcSwap<Offer>,
-    /// Some servers list other tools for clients that can be asked.
+    /// The offers for clients that support server requests, because some servers list different
+    /// tools for them.
     variants: Mutex<HashMap<Asks, Arc<Offer>>>,
-    /// Held while a variant is read, so that each is read once.
+    /// Locked while a variant is read, so that each variant is read only once.
     variant_lookup: tokio::sync::Mutex<()>,
     /// The number of items that lead back to this gateway, as last logged.
     led_back: AtomicUsize,
     stale: StaleLists,
 }
 
-/// The lists that have to be read again.
+/// The lists that must be read again.
 #[derive(Default)]
 pub(super) struct StaleLists {
     kinds: Kinds,
@@ -36,7 +36,7 @@ pub(super) struct StaleLists {
 }
 
 impl Offered {
-    /// Returns the offer of an instance that takes the place of another.
+    /// Creates the lists of a successor, which start as those of its predecessor.
     pub(super) fn inherited(offer: Arc<Offer>) -> Offered {
         Offered {
             current: ArcSwap::from(offer),
@@ -48,14 +48,13 @@ impl Offered {
         &self.stale
     }
 
-    /// Replaces the offer and forgets the variants of the one before.
+    /// Replaces the offer and forgets its variants.
     fn replace(&self, offer: Offer) {
         self.variants.lock().clear();
         self.current.store(Arc::new(offer));
     }
 
-    /// Logs how many items are left out because they lead back here, whenever
-    /// the number changes.
+    /// Logs the number of items left out because they lead back to this gateway, if it has changed.
     fn warn_of_items_led_back(&self, id: &str, offer: &Offer) {
         if offer.hello.is_none() {
             return;
@@ -75,8 +74,7 @@ impl StaleLists {
         self.signal.notify_one();
     }
 
-    /// Marks lists that could not be read. They are read again with the next
-    /// list that changes.
+    /// Marks lists that could not be read. They are read again when another list changes.
     pub(super) fn put_back(&self, kinds: Vec<ListKind>) {
         kinds.into_iter().for_each(|kind| self.kinds.insert(kind));
     }
@@ -85,7 +83,7 @@ impl StaleLists {
         self.kinds.take()
     }
 
-    /// Waits until a list has to be read again.
+    /// Waits until a list must be read again.
     pub(super) async fn raised(&self) {
         self.signal.notified().await;
     }
@@ -96,8 +94,7 @@ impl Upstream {
         self.offered.current.load_full()
     }
 
-    /// Returns the offer to other clients that can be asked the same, if it
-    /// was read before.
+    /// Returns the offer for clients with the same capabilities, if it has already been read.
     pub fn variant(&self, asks: Asks) -> Option<Arc<Offer>> {
         self.offered.variants.lock().get(&asks).cloned()
     }
@@ -106,7 +103,7 @@ impl Upstream {
         self.offered.variants.lock().insert(asks, offer);
     }
 
-    /// Forgets a variant if the server offers something else now.
+    /// Forgets the variant for `asks` if it differs from `now`, the lists just read.
     pub fn doubt_variant(&self, asks: Asks, now: &Offer) {
         let mut variants = self.offered.variants.lock();
         let differs = |seen: &Arc<Offer>| !seen.same_lists(now);
@@ -115,12 +112,12 @@ impl Upstream {
         }
     }
 
-    /// Waits until no other caller reads a variant, and keeps others from it.
+    /// Locks the reading of variants, waiting until no other caller reads one.
     pub async fn variant_lookup(&self) -> MutexGuard<'_, ()> {
         self.offered.variant_lookup.lock().await
     }
 
-    /// Replaces the offer, and reports what changed.
+    /// Replaces the offer, and reports changed tool definitions.
     pub(super) fn store_offer(&self, offer: Offer) {
         self.compare_definitions(Asks::default(), &offer);
         self.offered
@@ -128,12 +125,12 @@ impl Upstream {
         self.offered.replace(offer);
     }
 
-    /// Marks a list as changed: it is read again soon.
+    /// Marks a list as changed, so that it is read again soon.
     pub fn refresh(&self, kind: ListKind) {
         self.offered.stale.insert(kind);
     }
 
-    /// Returns a reader of the lists behind a link.
+    /// Returns a reader for the lists of the server behind a link.
     pub fn list_reader<'a>(&'a self, link: &'a Link, timeout: Duration) -> ListReader<'a> {
         ListReader {
             link,

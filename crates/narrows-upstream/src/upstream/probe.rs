@@ -1,5 +1,5 @@
-//! Detection of the transport of a server that is configured for another one.
-//! Failures of that kind name the transport that was found.
+//! Detects the transport of a server that does not speak the configured one. The result is added to
+//! failures of the kind `WrongTransport`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use crate::failure::{Failure, FailureKind};
 use crate::handler::NotificationHandler;
 use crate::settings::{RemoteSettings, Transport, UpstreamKind};
 
-/// The limit for each transport that is tried.
+/// The time limit for each transport.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 
 impl Upstream {
-    /// Adds to `failure` what the server speaks instead, if that can be found out.
+    /// Adds the detected transport to `failure`, if there is one.
     pub(super) async fn explain(self: &Arc<Self>, mut failure: Failure) -> Failure {
         if failure.kind == FailureKind::WrongTransport {
             failure.speaks = match self.connection.detected.get() {
@@ -33,7 +33,7 @@ impl Upstream {
             return None;
         };
         let others = Transport::REMOTE.into_iter();
-        // One after the other: many small servers can keep one client only.
+        // Tried one after the other, because many small servers accept only one client at a time.
         for other in others.filter(|transport| !remote.protocol.tries(*transport)) {
             if self.try_out(remote, other).await {
                 return Some(*self.connection.detected.get_or_init(|| other));

@@ -1,9 +1,8 @@
-//! Start slots: how many child processes start at the same time.
+//! Start slots, which limit the number of child processes that start at the same time.
 //!
-//! A server that starts (an interpreter, a package runner) keeps a core busy.
-//! Many at once slow each other down until all of them miss their time limit,
-//! so each waits for a slot before it is spawned. Servers at an address need
-//! no slot: they run already.
+//! A starting server (an interpreter, a package runner) keeps a core busy. If many start at once,
+//! they slow each other down until all of them exceed their time limit. Therefore each waits for a
+//! slot before it is spawned. Remote servers are already running and need no slot.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -12,14 +11,14 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// A server that takes longer is waiting for something, a download or a login,
-/// and must not hold up the others.
+/// The maximum time for which a server holds its slot. A server that takes longer is probably
+/// waiting for a download or a login, and must not delay the others.
 const LONGEST: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Clone)]
 pub struct StartSlots(Arc<Semaphore>);
 
-/// Free again when dropped.
+/// A slot, which is released on drop.
 #[derive(Debug)]
 pub struct StartSlot {
     _permit: OwnedSemaphorePermit,
@@ -39,7 +38,7 @@ impl StartSlots {
 }
 
 impl Default for StartSlots {
-    /// Two for each core.
+    /// Creates two slots per core.
     fn default() -> StartSlots {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         StartSlots::new(2 * cores)
@@ -47,7 +46,7 @@ impl Default for StartSlots {
 }
 
 impl StartSlot {
-    /// Holds the slot for as long as `starting` takes, or [`LONGEST`].
+    /// Runs `starting`, and holds the slot until it has finished, but at most for [`LONGEST`].
     pub async fn hold<T>(self, starting: impl Future<Output = T>) -> T {
         let mut starting = pin!(starting);
         match timeout(LONGEST, &mut starting).await {

@@ -1,4 +1,4 @@
-//! The settings of a link that outlive it: subscriptions and the log level.
+//! Settings that must survive the end of a link: subscriptions and the log level.
 
 use narrows_wire::Raw;
 
@@ -7,14 +7,13 @@ use crate::link::Link;
 use crate::request::Outgoing;
 
 impl Upstream {
-    /// Sets the level of log messages on one link. A server that refuses it
-    /// keeps its own level.
+    /// Sets the log level on one link. A server that rejects the request keeps its level.
     pub async fn set_level(&self, link: &Link, level: &str) {
         let params = Raw::empty_object().with_member("level", &Raw::string(level));
         let limit = self.settings.startup_timeout;
         let call = Outgoing::own("logging/setLevel", Some(params), limit);
         if link.request(call).await.is_err() {
-            tracing::debug!(server = %self.settings.id, level, "the log level was not accepted");
+            tracing::debug!(server = %self.settings.id, level, "could not set the log level");
         }
     }
 
@@ -23,7 +22,7 @@ impl Upstream {
         if let Ok(link) = self.shared_link() {
             let limit = self.settings.startup_timeout;
             let call = Outgoing::own("resources/unsubscribe", Some(params), limit);
-            // No session listens any more, so a failure does not matter.
+            // No session needs the notifications any more, so a failure does not matter.
             let _ = link.request(call).await;
         }
     }
@@ -36,7 +35,7 @@ impl Upstream {
             self.settings.startup_timeout,
         );
         if link.request(call).await.is_err() {
-            tracing::warn!(server = %self.settings.id, uri, "could not subscribe again after a reconnect");
+            tracing::warn!(server = %self.settings.id, uri, "could not subscribe again after reconnecting");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Keeps one upstream's shared link open: connects, reads its lists, reads
-//! them again when they change, and connects anew when the link is lost.
+//! Keeps the shared link of one upstream open: connects, reads the lists, reads them again when
+//! they change, and reconnects when the link is lost.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -21,18 +21,18 @@ use crate::state::State;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// The longest pause after failures that cannot heal by themselves.
+/// The longest pause after failures that require user action.
 const HOPELESS_PAUSE: Duration = Duration::from_secs(300);
-/// The first interval at which repeated failures are logged as a count.
+/// The interval at which repeated failures are first logged as a count.
 const FIRST_COUNT: Duration = Duration::from_secs(300);
 const LONGEST_COUNT: Duration = Duration::from_secs(6 * 3_600);
-/// The least time between two readings of changed lists.
+/// The minimum time between two readings of changed lists.
 const REREAD_INTERVAL: Duration = Duration::from_millis(50);
-/// A link that lived this long was no failed attempt.
+/// The time that a link must be up for the attempt counter to be reset.
 const STEADY: Duration = Duration::from_secs(30);
 
-/// Runs until `stop`, or until the upstream is retired and has no link; the
-/// link is closed when it returns.
+/// Runs until `stop` is cancelled, or until the upstream is retired and has no link. Closes the
+/// link before it returns.
 pub async fn supervise(
     upstream: Arc<Upstream>,
     stop: CancellationToken,
@@ -46,8 +46,7 @@ pub async fn supervise(
         let opened = tokio::select! {
             biased;
             () = stop.cancelled() => break,
-            // No call is on its way to a server without a link, and its
-            // successor does the work now.
+            // A server without a link has no calls in flight, and its successor takes over.
             () = upstream.retired() => break,
             opened = opening => opened,
         };
@@ -60,7 +59,7 @@ pub async fn supervise(
             }) => {
                 outage = None;
                 let link = Arc::new(link);
-                // Before anybody can subscribe over the new link by itself.
+                // Read before sessions can subscribe over the new link themselves.
                 let before = handler.subscribed(&upstream);
                 upstream.monitor(&link);
                 upstream.come_up(link.clone(), offer, found, began.elapsed());
@@ -84,7 +83,7 @@ pub async fn supervise(
             Err(failure) => Arc::new(failure),
         };
         if upstream.is_retired() {
-            // Its successor does the work now.
+            // The successor takes over.
             break;
         }
         let mut failure = upstream.secrets.redact_failure(&failure);
@@ -97,7 +96,7 @@ pub async fn supervise(
         let outage = outage.get_or_insert_with(Outage::default);
         outage.log(&upstream.settings.id, &failure, attempts, pause);
         upstream.go_down(failure, attempts, pause.map(|pause| Instant::now() + pause));
-        // The rest of the old process may hold what the new one needs.
+        // The old process may still hold resources that the new one needs.
         let cleared = async {
             if let Some(lost) = lost {
                 lost.cleared().await;
@@ -111,23 +110,23 @@ pub async fn supervise(
     }
 }
 
-/// Handles the messages that come over the shared link of an upstream outside of calls.
+/// Handles the messages that arrive over the shared link of an upstream outside any call.
 pub trait SharedNotificationHandler: Send + Sync {
     fn notice(&self, upstream: &Arc<Upstream>, notice: Notice);
     fn ask(&self, upstream: &Arc<Upstream>, ask: Ask);
     fn withdraw(&self, upstream: &Arc<Upstream>, key: AskKey);
-    /// The level of log messages that the sessions want.
+    /// Returns the log level that the sessions requested.
     fn level(&self) -> Option<&'static str>;
-    /// The URIs that sessions have subscribed to.
+    /// Returns the URIs that sessions have subscribed to.
     fn subscribed(&self, upstream: &Upstream) -> Vec<String>;
 }
 
-/// A shared link and what the server offers over it.
+/// A shared link and the server's lists.
 struct Opened {
     link: Link,
     offer: Offer,
     found: Found,
-    /// When the process was spawned, or connecting began.
+    /// The time at which the process was spawned or connecting began.
     began: Instant,
 }
 
@@ -136,11 +135,11 @@ async fn open(
     handler: &Arc<dyn SharedNotificationHandler>,
 ) -> Result<Opened, Failure> {
     let limit = upstream.settings.startup_timeout;
-    // Its time begins when it may start.
+    // The time limit begins when the server may start.
     let slot = upstream.start_slot().await;
     let began = Instant::now();
     let deadline = began + limit;
-    // The timeout around it all is for transports that are stuck before the first request.
+    // The outer timeout covers transports that hang before the first request.
     let late = || {
         Failure::new(
             FailureKind::TimedOut,
@@ -171,7 +170,7 @@ async fn open(
         .saturating_duration_since(Instant::now())
         .max(Duration::from_millis(100));
     let reading = Offer::read(upstream.list_reader(&link, left), hello);
-    // The limit is for all pages together. A link that is dropped ends itself.
+    // The limit covers all pages together. If it expires, the link is dropped and closes itself.
     let offer = tokio::time::timeout(left + Duration::from_millis(500), reading)
         .await
         .map_err(|_| late())??;
@@ -183,16 +182,16 @@ async fn open(
     })
 }
 
-/// The log state of an outage. Each kind of failure is logged
-/// when it first occurs, and repeats are counted.
+/// The log state of an outage. Each kind of failure is logged when it first occurs; repeats are
+/// counted.
 #[derive(Default)]
 struct Outage {
     seen: Vec<FailureKind>,
-    /// Failures that were not logged.
+    /// The number of failures that were not logged.
     repeats: u32,
-    /// When something was logged last.
+    /// The time of the last log message.
     logged: Option<Instant>,
-    /// The number of counts logged.
+    /// The number of logged counts.
     counts: u32,
 }
 
@@ -202,7 +201,7 @@ impl Outage {
         let Some(pause) = pause else {
             tracing::warn!(
                 server = id,
-                "server \"{id}\" is down and is not tried again: {detail}"
+                "server \"{id}\" is down and will not be retried: {detail}"
             );
             return;
         };
@@ -239,14 +238,14 @@ impl Outage {
     }
 }
 
-/// The time between two counts of failures: 5 minutes at first, then doubling.
+/// Returns the time between two logged counts: 5 minutes at first, then doubling.
 fn count_interval(counts: u32) -> Duration {
     FIRST_COUNT
         .saturating_mul(1 << counts.min(10))
         .min(LONGEST_COUNT)
 }
 
-/// Follows the changes of the server's lists until the link ends.
+/// Reads changed lists again until the link ends.
 async fn tend(upstream: &Arc<Upstream>, link: &Link) -> Arc<Failure> {
     loop {
         tokio::select! {
@@ -265,19 +264,19 @@ async fn tend(upstream: &Arc<Upstream>, link: &Link) -> Arc<Failure> {
             failure = link.ended() => return failure,
         };
         match read {
-            // Announced without need: nothing that was found out counts less.
+            // The lists have not changed, so the variants remain valid.
             Ok(new) if new.same_lists(&offer) && new.led_back == offer.led_back => {}
             Ok(new) => {
                 upstream.store_offer(new);
                 upstream.context.changes.raise();
             }
-            // The old list is better than none; a dead link is noticed elsewhere.
+            // The old list is kept. A dead link is detected elsewhere.
             Err(failure) => {
                 upstream.offered.stale().put_back(kinds);
                 tracing::warn!(server = %upstream.settings.id, "could not read a changed list: {}", failure.detail);
             }
         }
-        // A server that announces a change with every list is read no faster.
+        // Limits the rate for a server that announces a change with every list.
         tokio::select! {
             failure = link.ended() => return failure,
             () = tokio::time::sleep(REREAD_INTERVAL) => {}
@@ -290,7 +289,7 @@ impl Upstream {
         let hello = offer
             .hello
             .as_ref()
-            .expect("an offer just read has its hello");
+            .expect("a newly read offer has the hello of its server");
         let state = State::Up {
             revision: hello.revision,
             took,
@@ -346,8 +345,9 @@ impl Upstream {
         });
     }
 
-    /// Counted before and after: who wakes by the new state must find that
-    /// views are old, and a view built between the two is old as well.
+    /// Changes the state. The change counter is incremented before and after: a task that is woken
+    /// by the new state must find that views are outdated, and so is a view built between the two
+    /// steps.
     fn change_state(&self, state: State) {
         self.context.changes.raise();
         self.lifecycle.state.send_replace(state);
@@ -356,17 +356,16 @@ impl Upstream {
     }
 }
 
-/// The pause before the next attempt; none where another attempt would only
-/// start the gateway itself once more. Doubles each time, with a quarter of
-/// jitter either way, so that servers that died together do not come back
-/// together.
+/// Returns the pause before the next attempt, or `None` if another attempt would only start this
+/// gateway again. The pause doubles with each attempt (it quadruples if the user must act) and has
+/// 25 % jitter, so that servers that failed together do not reconnect at the same time.
 fn pause(attempts: u32, kind: FailureKind) -> Option<Duration> {
     if kind == FailureKind::Recursion {
         return None;
     }
     let steps = (attempts - 1).min(10);
-    // The user has to fix something first. A call or a changed entry brings
-    // the next attempt forward.
+    // The user must fix something first. A call or a changed configuration entry brings the next
+    // attempt forward.
     let (factor, longest): (u32, _) = match kind.heals() {
         true => (2, LONGEST_PAUSE),
         false => (4, HOPELESS_PAUSE),
@@ -392,7 +391,7 @@ impl NotificationHandler for Shared {
                 upstream.refresh(ListKind::Resources);
                 upstream.refresh(ListKind::Templates);
             }
-            // The server forgot its session and has a new one now.
+            // The session had expired and has been replaced.
             "narrows/reopened" => {
                 ListKind::ALL
                     .into_iter()
@@ -409,8 +408,8 @@ impl NotificationHandler for Shared {
 
     fn ask(&self, ask: Ask) {
         match self.upstream.upgrade() {
-            // The shared link declared no capabilities, so the server has no
-            // right to ask; only where sharing is forced it is heard at all.
+            // The shared link declares no capabilities, so the server may not send requests. They
+            // are only delivered if a shared link is configured.
             Some(upstream) if upstream.sharing() == Sharing::Shared => {
                 self.handler.ask(&upstream, ask)
             }

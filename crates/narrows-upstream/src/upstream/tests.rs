@@ -1,4 +1,4 @@
-//! Tests of the choice among transports and of reconnecting.
+//! Tests of transport selection and of reconnecting.
 
 mod choosing;
 mod healing;

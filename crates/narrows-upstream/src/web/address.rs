@@ -1,5 +1,4 @@
-//! The address of a server: its URL, the configured headers, and the parts of both
-//! that may be shown.
+//! The address of a server: its URL, the configured headers, and a form of the URL without secrets.
 
 use std::sync::Arc;
 
@@ -24,33 +23,33 @@ const MAX_REDIRECTS: usize = 3;
 
 pub(crate) struct Address {
     pub(crate) pool: Arc<Pool>,
-    /// The URL as it may be shown: without user info and query.
+    /// The URL without user info, query and token-like path segments, for logs and errors.
     pub(crate) shown: String,
-    /// Secrets: words of configured headers and of the query.
+    /// Secrets in the configured headers and the URL.
     pub(crate) secrets: Vec<String>,
-    /// The headers of every request.
+    /// The headers sent with every request.
     pub(crate) headers: HeaderMap,
-    /// Where requests go, as it is written in them.
+    /// The target of requests as written in the request line.
     target: ArcSwap<Uri>,
 }
 
-/// A reference that does not lead to another address on the same site.
+/// The reason why a reference does not lead to another address on the same site.
 pub(crate) enum Astray {
-    /// It is no address that can be called.
+    /// The reference is not a valid address.
     Nowhere,
-    /// To another site, with its address without secrets.
+    /// The reference leads to another site. Contains its address without secrets.
     Site(String),
 }
 
 impl Address {
-    /// `below` is appended to the path of the configured URL.
+    /// Creates an address. `below` is appended to the path of the configured URL.
     pub(crate) fn new(
         client: &HttpClient,
         settings: &RemoteSettings,
         below: &str,
     ) -> Result<Address, Failure> {
         let no_url = || {
-            let detail = "its address is no URL of a kind that can be called";
+            let detail = "its URL is invalid or has an unsupported scheme";
             Failure::new(FailureKind::Connect, detail)
         };
         let site = Site::of(&settings.url).ok_or_else(no_url)?;
@@ -68,8 +67,8 @@ impl Address {
         })
     }
 
-    /// Another address on the same site, named as a server names it in an
-    /// event or a header: relative to this one or whole.
+    /// Resolves a relative or absolute reference from an event or a header to an address on the
+    /// same site.
     pub(crate) fn sibling(&self, reference: &str) -> Result<Address, Astray> {
         let site = self.pool.site();
         let from = self.target.load();
@@ -90,8 +89,8 @@ impl Address {
         })
     }
 
-    /// Sends a request, and follows redirects on the same site. Any status is a
-    /// response. `sent` becomes true when the server may have seen the request.
+    /// Sends a request, following redirects on the same site. Responses with any status are
+    /// returned. Sets `sent` to true when the server may have seen the request.
     pub(crate) async fn send(
         &self,
         method: &Method,
@@ -114,8 +113,7 @@ impl Address {
                     let failure = Arc::new(Failure::new(FailureKind::Connect, detail));
                     return Err(HttpError::Unreachable { failure, late });
                 }
-                // The connection may have been one that the server had closed
-                // already. A GET may be repeated.
+                // The server may already have closed this connection. A GET can be repeated safely.
                 Err(SendError::Lost(error))
                     if *method == Method::GET && !repeated && !error.is_parse() =>
                 {
@@ -128,7 +126,7 @@ impl Address {
                 return Ok(response);
             }
             let followed = match redirects {
-                MAX_REDIRECTS => Err(HttpError::NotMcp("it redirects in a circle".to_owned())),
+                MAX_REDIRECTS => Err(HttpError::NotMcp("it redirects too many times".to_owned())),
                 _ => self.follow(&response),
             };
             if let Err(error) = followed {
@@ -140,8 +138,8 @@ impl Address {
         }
     }
 
-    /// Remembers where a redirect leads. Only 307 and 308 keep a POST a POST,
-    /// and our headers are for this site alone.
+    /// Stores the target of a redirect. Only 307 and 308 preserve the method of a POST, and the
+    /// configured headers must not be sent to another site.
     fn follow(&self, response: &HttpResponse) -> Result<(), HttpError> {
         let status = response.status();
         let location = response.header(&LOCATION).unwrap_or_default();
@@ -157,12 +155,12 @@ impl Address {
             Ok(to) => to.shown,
             Err(Astray::Site(shown)) => shown,
             Err(Astray::Nowhere) => {
-                let detail = format!("it answered HTTP {status} to nowhere");
+                let detail = format!("it redirects with HTTP {status} to an invalid location");
                 return Err(HttpError::NotMcp(detail));
             }
         };
         Err(HttpError::NotMcp(format!(
-            "it answered HTTP {status} to {shown}; configure that URL if it is right"
+            "it redirects with HTTP {status} to {shown}; configure that URL if it is correct"
         )))
     }
 }
@@ -177,11 +175,11 @@ fn path_below(url: &Uri, below: &str) -> String {
     format!("{folder}{below}{}", query.unwrap_or_default())
 }
 
-/// The header with the mark of a gateway.
+/// The header that carries the marks of gateways.
 pub(crate) const MARK: HeaderName = HeaderName::from_static("narrows-gateway");
 
-/// Configured headers, except those that are about the connection or that are
-/// set for each request, and the few that every request needs.
+/// Returns the headers of every request: the configured ones, except those that concern the
+/// connection or are set for each request, and the defaults.
 fn common_headers(settings: &RemoteSettings, pool: &Pool) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for (name, value) in &settings.headers {
@@ -209,7 +207,7 @@ fn common_headers(settings: &RemoteSettings, pool: &Pool) -> HeaderMap {
     headers
 }
 
-/// Returns the secrets in the settings and in the headers that were made of them.
+/// Returns the secrets in the settings and in the headers derived from them.
 fn confided(settings: &RemoteSettings, headers: &HeaderMap) -> Vec<String> {
     let made = headers.values().filter(|value| value.is_sensitive());
     let made: Vec<&str> = made.filter_map(|value| value.to_str().ok()).collect();
@@ -228,9 +226,9 @@ fn show(site: &Site, path: &str) -> String {
     format!("{scheme}://{}{}", site.authority(), parts.join("/"))
 }
 
-/// The absolute form of a reference.
+/// Resolves a reference to an absolute URL.
 fn resolve(site: &Site, from: &str, reference: &str) -> Option<Uri> {
-    // A colon stands after a scheme, or else only behind the first segment (RFC 3986, 4.2).
+    // A colon in the first segment follows a scheme (RFC 3986, 4.2).
     let first_segment = reference.split(['/', '?', '#']).next().unwrap_or_default();
     let to: Uri = if reference.starts_with("//") {
         let scheme = if site.is_https() { "https" } else { "http" };
@@ -254,7 +252,7 @@ fn resolve(site: &Site, from: &str, reference: &str) -> Option<Uri> {
     to.authority().is_some().then_some(to)
 }
 
-/// A path without its `.` and `..` steps (RFC 3986, 5.2.4).
+/// Removes the `.` and `..` segments of a path (RFC 3986, 5.2.4).
 fn without_dots(reference: &str) -> String {
     let (path, query) = match reference.find(['?', '#']) {
         Some(end) => reference.split_at(end),

@@ -1,4 +1,4 @@
-//! Making connections: TCP, proxies, TLS. Knows nothing of what is sent over them.
+//! Opens connections: TCP, proxies, TLS. Independent of the protocol used over them.
 
 use std::error::Error as StdError;
 use std::io;
@@ -20,52 +20,53 @@ use tokio::sync::OnceCell;
 
 use crate::settings::ProxySettings;
 
-/// A host that stopped existing without a word is noticed after a few of these.
+/// The interval of TCP keep-alive probes. A host that has disappeared is detected after several of
+/// them.
 const KEEP_ALIVE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Connector {
     tcp: HttpConnector,
     proxies: Matcher,
-    /// The system's roots are read from disk, some hundred files at worst, so
-    /// only a gateway that speaks TLS pays for it.
+    /// Loaded on first use, because the system's root certificates are read from disk, in the worst
+    /// case from several hundred files.
     tls: OnceCell<Arc<ClientConfig>>,
     timeout: Duration,
 }
 
-/// The target of a connection: scheme, host and port, and nothing secret.
+/// The target of a connection: scheme, host and port, without secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Site {
     scheme: Scheme,
-    /// Host and port, the port only where it is not the usual one.
+    /// Host and port. The default port is omitted.
     authority: Authority,
 }
 
-/// The way to a site.
+/// The route to a site.
 #[derive(Clone)]
 pub(crate) enum Route {
     Direct,
-    /// Plain HTTP: the proxy reads our requests and needs its credentials with each.
+    /// Plain HTTP: the proxy reads the requests and needs its credentials with each.
     Forward {
         proxy: Uri,
         auth: Option<HeaderValue>,
     },
-    /// The proxy only passes bytes: TLS, and whatever else it would not understand.
+    /// The proxy only forwards bytes. Used for TLS and for protocols other than HTTP.
     Tunnel {
         proxy: Uri,
         auth: Option<HeaderValue>,
     },
 }
 
-/// The reason why there is no connection.
+/// The reason why no connection could be opened.
 #[derive(Debug)]
 pub(crate) struct ConnectError {
-    /// A text without secrets.
+    /// The reason, without secrets.
     pub(crate) reason: String,
-    /// The time limit, if that was exceeded.
+    /// The time limit, if it was exceeded.
     pub(crate) late: Option<Duration>,
 }
 
-/// A byte stream to a site, whatever it is made of.
+/// A byte stream to a site, independent of its layers.
 pub(crate) trait Stream: Read + Write + Unpin + Send {}
 
 impl<T: Read + Write + Unpin + Send> Stream for T {}
@@ -89,7 +90,7 @@ impl Connector {
         }
     }
 
-    /// With the roots of a test instead of the system's.
+    /// Uses the given root certificates instead of the system's.
     #[cfg(test)]
     pub(crate) fn with_tls(mut self, config: ClientConfig) -> Self {
         self.tls = OnceCell::new_with(Some(Arc::new(config)));
@@ -111,7 +112,7 @@ impl Connector {
         }
     }
 
-    /// The way for bytes that are not requests and answers, such as WebSocket's.
+    /// Returns the route for protocols other than HTTP, such as WebSocket.
     pub(crate) fn tunnel(&self, site: &Site) -> Route {
         match self.route(site) {
             Route::Forward { proxy, auth } => Route::Tunnel { proxy, auth },
@@ -182,7 +183,7 @@ impl Connector {
 }
 
 impl Site {
-    /// The site of an absolute URL. WebSocket's begin with HTTP's connections.
+    /// Returns the site of an absolute URL. WebSocket URLs use the same connections as HTTP.
     pub(crate) fn of(url: &Uri) -> Option<Site> {
         let (scheme, usual) = match url.scheme_str()? {
             "http" | "ws" => (Scheme::HTTP, 80),
@@ -208,10 +209,11 @@ impl Site {
             .authority(self.authority.clone())
             .path_and_query(path_and_query)
             .build()
-            .expect("the parts come from whole URLs")
+            .expect("the parts come from a valid URL")
     }
 
-    /// For a tunnel, which takes a missing port for that of HTTPS.
+    /// Returns the URL for a tunnel, with an explicit port, because the tunnel assumes port 443
+    /// otherwise.
     fn uri_with_port(&self) -> Uri {
         let uri = self.uri("/");
         if uri.port().is_some() {
@@ -220,15 +222,15 @@ impl Site {
         let authority = format!("{}:80", self.authority);
         let parts = Uri::builder().scheme(self.scheme.clone());
         let uri = parts.authority(authority).path_and_query("/").build();
-        uri.expect("the parts come from whole URLs")
+        uri.expect("the parts come from a valid URL")
     }
 
     pub(crate) fn is_https(&self) -> bool {
         self.scheme == Scheme::HTTPS
     }
 
-    /// A proxy elsewhere would reach its own loopback, not ours, so the proxy
-    /// variables never apply to it (as Go has it; curl asks for `no_proxy`).
+    /// Returns true for loopback addresses, which never use a proxy: a remote proxy would reach its
+    /// own loopback. Go behaves the same; curl requires `no_proxy`.
     fn is_loopback(&self) -> bool {
         let host = self.authority.host();
         let bare = host.trim_start_matches('[').trim_end_matches(']');
@@ -254,15 +256,14 @@ fn plain(proxy: &Uri) -> Result<(), BoxError> {
     match proxy.scheme_str() {
         Some("http") => Ok(()),
         other => Err(format!(
-            "a proxy of kind {} is not supported",
+            "proxies of the kind {} are not supported",
             other.unwrap_or("unknown")
         )
         .into()),
     }
 }
 
-/// Returns true if time ran out, by the connector's own limit or by the
-/// system's.
+/// Returns true if the connector's or the system's time limit was exceeded.
 fn is_late(error: &(dyn StdError + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -275,7 +276,8 @@ fn is_late(error: &(dyn StdError + 'static)) -> bool {
     false
 }
 
-/// The outermost error says what was tried, the innermost what went wrong.
+/// Combines the outermost error, which names the action, with the innermost one, which names the
+/// cause.
 fn explain(error: &(dyn StdError + 'static)) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {

@@ -1,5 +1,5 @@
-//! Errors between a request and its answer, and what they mean for a call or a
-//! link. No other module judges the HTTP statuses of upstreams.
+//! HTTP errors, and their conversion into errors of a call or a link. No other module interprets
+//! the HTTP statuses of upstreams.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,41 +9,41 @@ use narrows_wire::Raw;
 
 use crate::failure::{Failure, FailureKind, LinkError};
 
-/// Of a body that explains a refusal, this many characters are shown.
+/// The maximum number of characters shown of a body that explains an error.
 const MAX_WORDS: usize = 200;
 
 pub(crate) enum HttpError {
-    /// No connection could be made, or only not within the time of `late`.
+    /// No connection could be opened. `late` is the time limit, if it was exceeded.
     Unreachable {
         failure: Arc<Failure>,
         late: Option<Duration>,
     },
-    /// A connection was made and lost before the answer was whole.
+    /// The connection was lost before the response was complete.
     Broken(String),
     /// The server's own error object.
     Answered(Raw),
-    /// The server has forgotten our session, and so never looked at the request.
+    /// The session has expired, so the server has not processed the request.
     SessionGone(Refused),
     Refused(Refused),
-    /// An answer in good order, but not one that MCP knows.
+    /// A valid HTTP response that MCP does not allow.
     NotMcp(String),
     Invalid(String),
     TooLarge(usize),
 }
 
-/// A status that is no success.
+/// A response with an error status.
 #[derive(Debug)]
 pub(crate) struct Refused {
     pub(crate) status: StatusCode,
-    /// The scheme that `WWW-Authenticate` asks for.
+    /// The authentication scheme that `WWW-Authenticate` requests.
     pub(crate) challenge: Option<String>,
-    /// The beginning of the explanation of the server.
+    /// The beginning of the server's explanation.
     pub(crate) words: String,
     pub(crate) html: bool,
 }
 
 impl HttpError {
-    /// For one request over a link that goes on.
+    /// Converts the error of one request over a link that remains open.
     pub(crate) fn into_link_error(self, shown: &str) -> LinkError {
         let closed = |kind, detail: String| LinkError::lost(Arc::new(Failure::new(kind, detail)));
         match self {
@@ -58,7 +58,7 @@ impl HttpError {
                     StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                         closed(FailureKind::SignIn, detail)
                     }
-                    // Not this request is at fault, but the server's state.
+                    // Caused by the state of the server, not by this request.
                     StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => {
                         closed(FailureKind::Refused, detail)
                     }
@@ -69,7 +69,7 @@ impl HttpError {
         }
     }
 
-    /// For the `initialize` that opens a link.
+    /// Converts the error of the `initialize` request that opens a link.
     pub(crate) fn into_failure(self, shown: &str) -> Failure {
         match self {
             HttpError::NotMcp(what) => {
@@ -91,7 +91,7 @@ impl Refused {
     fn kind_when_opening(&self) -> FailureKind {
         match self.status.as_u16() {
             401 | 403 => FailureKind::SignIn,
-            // About this moment, not about what is spoken.
+            // Temporary, so they do not indicate the wrong transport.
             407 | 408 | 429 => FailureKind::Refused,
             400..=499 | 501 => FailureKind::WrongTransport,
             _ if self.html && !self.status.is_server_error() => FailureKind::WrongTransport,
@@ -114,8 +114,8 @@ impl std::fmt::Display for Refused {
     }
 }
 
-/// The first words of a body, on one line, without anything we sent in
-/// confidence: some servers repeat a wrong token in their explanation.
+/// Returns the first words of a body, on one line and without secrets, because some servers repeat
+/// a wrong token in their explanation.
 pub(crate) fn words(body: &[u8], secrets: &[String]) -> String {
     let text = redacted(body, secrets);
     let mut words = String::new();
@@ -134,7 +134,7 @@ pub(crate) fn words(body: &[u8], secrets: &[String]) -> String {
     }
 }
 
-/// The first characters of a body as they came, but for the same secrets.
+/// Returns the first characters of a body unchanged, except that secrets are redacted.
 pub(crate) fn excerpt(body: &[u8], secrets: &[String], chars: usize) -> String {
     let mut text = redacted(body, secrets);
     if let Some((end, _)) = text.char_indices().nth(chars) {
@@ -143,7 +143,7 @@ pub(crate) fn excerpt(body: &[u8], secrets: &[String], chars: usize) -> String {
     text
 }
 
-/// Secrets are redacted before any cut, which might go through one.
+/// Redacts secrets. Done before truncation, which could split a secret.
 fn redacted(body: &[u8], secrets: &[String]) -> String {
     let text = String::from_utf8_lossy(body).into_owned();
     secrets

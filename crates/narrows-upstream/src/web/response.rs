@@ -1,4 +1,4 @@
-//! Reading one HTTP answer: a JSON body, or a stream of events.
+//! Reads an HTTP response: a JSON body or a stream of events.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,31 +19,31 @@ use super::error::{HttpError, Refused, is_html, words};
 use crate::failure::supported_revisions;
 use crate::memory::{MemoryPermit, MemoryShare, SMALL, WAIT_ABOVE};
 
-/// Of a body that is not a result, no more than this is read.
+/// The maximum number of bytes read of a body that is not a result.
 const MAX_EXPLANATION: usize = 64 * 1024;
 
-/// The limit for reading the rest of a body that does not matter any more.
+/// The time limit for reading the rest of a body that is not needed.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) struct HttpResponse {
     response: Response<Incoming>,
     lease: Lease,
-    /// The reason why a redirect was not followed, if this is one.
+    /// The reason why a redirect was not followed, if the response is one.
     pub(super) misdirected: Option<HttpError>,
 }
 
-/// When a request is refused.
+/// The phase of a link in which a request was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RequestPhase {
-    /// It is the first.
+    /// The first request of the link.
     Opening,
-    /// It belongs to a session that the server may have forgotten.
+    /// A request in a session, which may have expired.
     InSession,
-    /// It belongs to none.
+    /// A request without a session.
     Stateless,
 }
 
-/// The kind of the body by its content type.
+/// The kind of a body, according to its content type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
     Json,
@@ -60,7 +60,7 @@ impl HttpResponse {
         }
     }
 
-    /// Refuses a redirect that was not followed.
+    /// Converts a redirect that was not followed into an error.
     pub(crate) fn on_site(self) -> Result<HttpResponse, HttpError> {
         match self.misdirected {
             Some(error) => Err(error),
@@ -68,7 +68,7 @@ impl HttpResponse {
         }
     }
 
-    /// Takes the reason why a redirect was not followed, if this is one.
+    /// Takes the reason why a redirect was not followed, if the response is one.
     pub(crate) fn take_misdirected(&mut self) -> Option<HttpError> {
         self.misdirected.take()
     }
@@ -102,7 +102,7 @@ impl HttpResponse {
         }
     }
 
-    /// The whole body. The connection can be used again after it.
+    /// Reads the whole body and returns the connection to the pool.
     pub(crate) async fn body(
         mut self,
         pool: &Pool,
@@ -114,7 +114,7 @@ impl HttpResponse {
         Ok(body)
     }
 
-    /// The body piece by piece, for who need not hold it whole.
+    /// Returns a reader that yields the body in pieces.
     pub(crate) fn pieces(self, max: usize) -> Result<Pieces, HttpError> {
         let body = self.response.into_body();
         if body.size_hint().lower() > max as u64 {
@@ -128,16 +128,16 @@ impl HttpResponse {
         })
     }
 
-    /// For a body that says nothing: read to its end, if that comes soon, the
-    /// connection can be used again.
+    /// Discards the body. Reads it to its end if that comes soon, so that the connection can be
+    /// reused.
     pub(crate) async fn discard(self, pool: &Pool) {
         if self.content() != Content::Events {
             let _ = timeout(DISCARD_TIMEOUT, self.body(pool, MAX_EXPLANATION, None)).await;
         }
     }
 
-    /// The events of the body. With `memory`, reading pauses while there is no
-    /// room for more of them.
+    /// Returns a reader for the events of the body. If `memory` is set, reading pauses while there
+    /// is no room.
     pub(crate) fn events(self, max: usize, memory: Option<&Arc<MemoryShare>>) -> Events {
         Events {
             body: self.response.into_body(),
@@ -148,7 +148,7 @@ impl HttpResponse {
         }
     }
 
-    /// Explains a status that is no success.
+    /// Converts a response with an error status into an error.
     pub(crate) async fn refusal(
         self,
         pool: &Pool,
@@ -162,7 +162,7 @@ impl HttpResponse {
             .and_then(|value| value.split([' ', ',']).next())
             .filter(|scheme| !scheme.is_empty() && scheme.len() <= 20)
             .map(str::to_owned);
-        // A refusal counts, with or without an explanation that can be read.
+        // The status is sufficient if the body cannot be read.
         let body = self
             .body(pool, MAX_EXPLANATION, None)
             .await
@@ -187,8 +187,8 @@ impl HttpResponse {
             return HttpError::Refused(refused);
         }
         match error {
-            // An error that names no request may come from a gateway in front of an
-            // older transport, which does not know requests.
+            // A gateway in front of an older transport does not parse requests, so its errors have
+            // no id.
             Some((_, error)) if supported_revisions(&error).is_some() => HttpError::Answered(error),
             Some((named, error)) if named || moment != RequestPhase::Opening => {
                 HttpError::Answered(error)
@@ -207,12 +207,12 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    /// The announced length of the body, which is no more than may be read.
+    /// Returns the announced length of the body, or 0 if it is unknown.
     pub(crate) fn announced(&self) -> usize {
         usize::try_from(self.body.size_hint().lower()).unwrap_or(0)
     }
 
-    /// The next piece; `None` when the body has ended in good order.
+    /// Returns the next piece, or `None` when the body is complete.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, HttpError> {
         loop {
             let Some(frame) = self.body.frame().await else {
@@ -229,12 +229,12 @@ impl Pieces {
         }
     }
 
-    /// The number of bytes read so far.
+    /// Returns the number of bytes read so far.
     pub(crate) fn read(&self) -> usize {
         self.read
     }
 
-    /// After the last piece: the connection can be used again.
+    /// Returns the connection to the pool. Called after the last piece.
     pub(crate) fn finish(self, pool: &Pool) {
         pool.give_back(self.lease);
     }
@@ -246,12 +246,12 @@ pub(crate) struct Events {
     lease: Lease,
     decoder: Decoder,
     max: usize,
-    /// Charges what is read of an event that is not whole yet.
+    /// The charge for an event that has not been read completely.
     memory: Option<MemoryPermit>,
 }
 
 impl Events {
-    /// The next event; `None` when the server has ended the stream in good order.
+    /// Returns the next event, or `None` when the server has ended the stream properly.
     pub(crate) async fn next(&mut self) -> Result<Option<Event>, HttpError> {
         loop {
             match self.decoder.next() {
@@ -276,19 +276,20 @@ impl Events {
         }
     }
 
-    /// Waits for memory if the event that is being read is a large one.
+    /// Waits for memory if the current event is large.
     async fn make_room(&mut self, bytes: usize) {
         if let Some(permit) = &mut self.memory {
             let held = self.decoder.buffered() + bytes;
             if held > WAIT_ABOVE && held > permit.bytes() {
-                // In larger steps, so that not every piece asks.
+                // Grows in larger steps, so that not every piece of data needs a request for
+                // memory.
                 let step = (held - permit.bytes()).max(permit.bytes() / 2);
                 permit.grow(step.min(self.max)).await;
             }
         }
     }
 
-    /// An event with the charge for its data.
+    /// Attaches the charge for its data to an event.
     fn charged(&mut self, mut event: Event) -> Event {
         if let Some(permit) = &mut self.memory
             && event.data.len() >= SMALL
@@ -300,9 +301,8 @@ impl Events {
         event
     }
 
-    /// Lets the stream end by itself, so that the connection can be used
-    /// again: the server closes it right after the answer, most often a
-    /// moment later than we have read that.
+    /// Reads the stream to its end, so that the connection can be reused. The server closes the
+    /// stream right after the response, usually a moment after the response has been read.
     pub(crate) fn finish(mut self, pool: &Arc<Pool>) {
         if self.body.is_end_stream() || matches!(self.body.frame().now_or_never(), Some(None)) {
             return pool.give_back(self.lease);
@@ -317,8 +317,8 @@ impl Events {
     }
 }
 
-/// The body in one piece. The usual small one is a single frame and is not copied.
-/// With `memory` it is charged, and not read on while there is no room for it.
+/// Reads the body in one piece. A small body is usually a single frame and is not copied. If
+/// `memory` is set, the body is charged, and reading pauses while there is no room.
 async fn collect(
     body: &mut Incoming,
     max: usize,
@@ -329,8 +329,8 @@ async fn collect(
         return Err(HttpError::TooLarge(max));
     }
     let mut permit = memory.map(MemoryShare::permit);
-    // All of it, where its length is known: half-read responses that wait for
-    // the rest of the memory would be in each other's way.
+    // If the length is known, all of it is charged at once. Otherwise half-read responses could
+    // wait for each other's memory.
     if let (Some(permit), Some(length)) = (&mut permit, announced)
         && length as usize >= WAIT_ABOVE
     {
@@ -349,7 +349,7 @@ async fn collect(
         if let Some(permit) = &mut permit
             && held > permit.bytes().max(WAIT_ABOVE)
         {
-            // As much as the buffer grows by.
+            // The amount by which the buffer grows.
             let step = held.saturating_mul(2).min(max) - permit.bytes();
             permit.grow(step).await;
         }
@@ -379,10 +379,10 @@ async fn collect(
 }
 
 fn broken_within(_: hyper::Error) -> HttpError {
-    HttpError::Broken("the connection broke within the answer".to_owned())
+    HttpError::Broken("the connection broke during the answer".to_owned())
 }
 
-/// The error of a JSON-RPC answer, and whether it names a request.
+/// Returns the error of a JSON-RPC response, and true if it has the id of a request.
 fn error_object(body: &Bytes) -> Option<(bool, Raw)> {
     match narrows_wire::decode(body.clone()).ok()? {
         narrows_wire::Incoming::Single(Message::Response(response)) => {
@@ -392,12 +392,12 @@ fn error_object(body: &Bytes) -> Option<(bool, Raw)> {
     }
 }
 
-/// The specification says 404. The examples of the official TypeScript SDK,
-/// and the many servers made after them, say 400 with an error about the
-/// session that names no request.
+/// Returns true if the session has expired. The specification requires 404. The examples of the
+/// official TypeScript SDK, and the many servers derived from them, return 400 with an error about
+/// the session that has no id.
 fn is_session_gone(status: StatusCode, body: &Bytes) -> bool {
     match (status, error_object(body)) {
-        // A server that names the request has looked at it.
+        // An error with an id shows that the server has processed the request.
         (_, Some((true, _))) => false,
         (StatusCode::NOT_FOUND, _) => true,
         (StatusCode::BAD_REQUEST, Some((false, error))) => {

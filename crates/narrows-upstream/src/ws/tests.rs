@@ -1,4 +1,4 @@
-//! The channel, and a link over it, against a server made of bytes.
+//! Tests the channel, and a link over it, against a server that controls every byte.
 
 mod ends;
 mod frames;
@@ -27,7 +27,7 @@ async fn connect(
     greet(super::open(&client, &settings, MAX).await?).await
 }
 
-/// An open link, and the other end of it.
+/// An open link and the server side of it.
 struct Open {
     link: Arc<Duplex>,
     heard: Heard,
@@ -47,7 +47,7 @@ async fn open() -> Open {
     Open { link, heard, peer }
 }
 
-/// A call on its way.
+/// Starts a call.
 fn call(link: &Arc<Duplex>) -> JoinHandle<Result<Raw, LinkError>> {
     let link = link.clone();
     tokio::spawn(async move {
@@ -57,7 +57,7 @@ fn call(link: &Arc<Duplex>) -> JoinHandle<Result<Raw, LinkError>> {
     })
 }
 
-/// What became of a call, in one line.
+/// Returns the outcome of a call in one line.
 async fn outcome(call: JoinHandle<Result<Raw, LinkError>>) -> String {
     match soon(call).await.expect("no panic") {
         Ok(result) => format!("result {}", result.as_str()),
@@ -67,7 +67,7 @@ async fn outcome(call: JoinHandle<Result<Raw, LinkError>>) -> String {
     }
 }
 
-/// Without what is another in every run.
+/// Describes a failure without the parts that differ in every run.
 fn describe(failure: &Failure) -> String {
     let Failure { kind, detail, .. } = failure;
     match detail.split_once("127.0.0.1:") {

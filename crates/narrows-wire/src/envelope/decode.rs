@@ -1,4 +1,4 @@
-//! From a frame to messages, in one pass over its bytes.
+//! Decoding of a frame into messages in one pass over its bytes.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,12 +10,14 @@ use super::{Incoming, Message, Notification, Request, Response};
 use crate::id::ID_MAX;
 use crate::{Error, Id, JsonError, Kind, Raw};
 
-/// Methods are looked up, and no honest peer needs a longer one.
+/// The maximum length of a method name. Methods are looked up in tables, and legitimate names are
+/// far shorter.
 const METHOD_MAX: usize = 1024;
-/// Every entry of a batch costs an answer, so their number is bounded.
+/// The maximum number of entries in a batch, which limits the number of responses to it.
 const BATCH_MAX: usize = 1000;
 
-/// Reads one frame: one message, or a batch of them. Validates the whole text once; bodies are slices of it.
+/// Decodes one frame: a message, or a batch of messages. The whole text is validated once, and all
+/// values are slices of it.
 pub fn decode(frame: Bytes) -> Result<Incoming, Error> {
     let mut scanner = Scanner::new(&frame);
     scanner.space();
@@ -32,9 +34,8 @@ pub fn decode(frame: Bytes) -> Result<Incoming, Error> {
     Err(invalid("neither an object nor a batch"))
 }
 
-/// The entries of the batch whose opening bracket was just passed. A fault of
-/// syntax anywhere is one of the whole text, so nothing is given out before
-/// its end.
+/// Decodes the entries of a batch whose opening bracket was just read. A syntax error anywhere
+/// makes the whole text invalid, so no entry is returned before the end.
 fn batch(frame: &Bytes, mut scanner: Scanner<'_>) -> Result<Incoming, Error> {
     let mut entries = Vec::new();
     let mut count = 0;
@@ -44,7 +45,7 @@ fn batch(frame: &Bytes, mut scanner: Scanner<'_>) -> Result<Incoming, Error> {
             Fields::read(frame, &mut scanner)?.message(frame)
         } else {
             scanner.value()?;
-            Err(invalid("an entry of a batch is no object"))
+            Err(invalid("a batch entry is not an object"))
         };
         if count <= BATCH_MAX {
             entries.push(entry);
@@ -58,7 +59,7 @@ fn batch(frame: &Bytes, mut scanner: Scanner<'_>) -> Result<Incoming, Error> {
     }
 }
 
-/// Where the members of one message stand that JSON-RPC knows.
+/// The ranges of the members that JSON-RPC defines.
 #[derive(Default)]
 struct Fields {
     jsonrpc: Field,
@@ -78,7 +79,7 @@ enum Field {
 }
 
 impl Fields {
-    /// Reads the object whose opening brace was just passed.
+    /// Reads an object whose opening brace was just read.
     fn read(frame: &Bytes, scanner: &mut Scanner<'_>) -> Result<Fields, JsonError> {
         let mut fields = Fields::default();
         let mut first = true;
@@ -112,8 +113,7 @@ impl Fields {
         })
     }
 
-    /// What the members amount to. The id goes first: every later complaint
-    /// can then carry it.
+    /// Builds the message. The id is read first, so that later errors can include it.
     fn message(self, frame: &Bytes) -> Result<Message, Error> {
         let (mut id, has_id_member) = self.read_id(frame).map_err(invalid)?;
         self.classify(frame, &mut id, has_id_member)
@@ -123,7 +123,7 @@ impl Fields {
             })
     }
 
-    /// The id, if there is one, and whether there was an `id` member at all.
+    /// Returns the id, if present and not null, and whether the message has an `id` member.
     fn read_id(&self, frame: &Bytes) -> Result<(Option<Id>, bool), &'static str> {
         let Some(found) = self.id.get(frame)? else {
             return Ok((None, false));
@@ -136,15 +136,18 @@ impl Fields {
         }
     }
 
-    /// Takes the id, if it is readable, into the message; leaves it to the
-    /// complaint if there is none. `has_id_member` alone means `"id": null`.
+    /// Builds the message and moves the id into it. On an error, the id stays in `id`. If only
+    /// `has_id_member` is set, the id is null.
     fn classify(
         &self,
         frame: &Bytes,
         id: &mut Option<Id>,
         has_id_member: bool,
     ) -> Result<Message, &'static str> {
-        let version = self.jsonrpc.place()?.ok_or("no jsonrpc member")?;
+        let version = self
+            .jsonrpc
+            .place()?
+            .ok_or("the jsonrpc member is missing")?;
         if string_at(frame, version).as_deref() != Some("2.0") {
             return Err("jsonrpc is not \"2.0\"");
         }
@@ -160,7 +163,7 @@ impl Fields {
         if result.is_some() || error.is_some() {
             return Err("both a request and a response");
         }
-        let method = string_at(frame, method).ok_or("the method is no string")?;
+        let method = string_at(frame, method).ok_or("the method is not a string")?;
         if method.len() > METHOD_MAX {
             return Err("the method is too long");
         }
@@ -194,9 +197,8 @@ impl Field {
     }
 }
 
-/// Returns the text of the string at a place of a checked frame; `None` for any
-/// other kind. A slice would count a reference to the frame, and this is read
-/// once.
+/// Returns the decoded string at a range of a validated frame; `None` for any other kind. Because
+/// the string is read only once, no slice with its own reference count is created.
 fn string_at(frame: &[u8], place: Range<usize>) -> Option<Cow<'_, str>> {
     match &frame[place] {
         [b'"', inner @ .., b'"'] => Some(text::decode(inner)),
@@ -215,7 +217,7 @@ fn response(
         (Some(_), None) if id.is_none() => return Err("a result without an id"),
         (Some(result), None) => Ok(result),
         (None, Some(error)) if error.kind() != Kind::Object => {
-            return Err("the error is no object");
+            return Err("the error is not an object");
         }
         (None, Some(error)) => Err(error),
     };

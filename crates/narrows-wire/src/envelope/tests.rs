@@ -15,7 +15,7 @@ fn read(text: &str) -> Result<Incoming, Error> {
     decode(Bytes::copy_from_slice(text.as_bytes()))
 }
 
-/// One line for what a frame amounts to, so that a case is one line too.
+/// Summarises a decoded frame in one line, so that a test case fits on one line.
 fn outline(incoming: Result<Incoming, Error>) -> String {
     match incoming {
         Ok(Incoming::Single(message)) => outline_one(Ok(message)),
@@ -101,7 +101,7 @@ fn responses() {
 
 #[test]
 fn what_is_not_json_is_a_parse_error() {
-    check("", "parse: the text ends early at byte 0");
+    check("", "parse: unexpected end of the text at byte 0");
     check(
         "{\"jsonrpc\":\"2.0\"",
         "parse: expected a comma or a closing brace at byte 16",
@@ -131,7 +131,7 @@ fn what_is_no_message_is_invalid() {
     check("1", "invalid -: neither an object nor a batch");
     check("\"x\"", "invalid -: neither an object nor a batch");
     check("[]", "invalid -: an empty batch");
-    check("{}", "invalid -: no jsonrpc member");
+    check("{}", "invalid -: the jsonrpc member is missing");
     check(
         r#"{"jsonrpc":"2.0","id":1}"#,
         "invalid 1: neither a method nor a result nor an error",
@@ -142,7 +142,7 @@ fn what_is_no_message_is_invalid() {
 fn the_version_must_be_there_and_the_complaint_carries_the_id() {
     check(
         r#"{"id":"a","method":"m"}"#,
-        "invalid \"a\": no jsonrpc member",
+        "invalid \"a\": the jsonrpc member is missing",
     );
     check(
         r#"{"jsonrpc":"1.0","id":2,"method":"m"}"#,
@@ -190,11 +190,11 @@ fn ids_are_strings_or_numbers_of_bounded_length() {
 fn methods_are_strings_of_bounded_length() {
     check(
         r#"{"jsonrpc":"2.0","id":1,"method":5}"#,
-        "invalid 1: the method is no string",
+        "invalid 1: the method is not a string",
     );
     check(
         r#"{"jsonrpc":"2.0","id":1,"method":null}"#,
-        "invalid 1: the method is no string",
+        "invalid 1: the method is not a string",
     );
     let method = "x".repeat(1024);
     check(
@@ -227,7 +227,7 @@ fn a_response_has_one_body() {
     );
     check(
         r#"{"jsonrpc":"2.0","id":1,"error":"x"}"#,
-        "invalid 1: the error is no object",
+        "invalid 1: the error is not an object",
     );
     check(
         r#"{"jsonrpc":"2.0","id":1,"method":"m","result":1}"#,
@@ -271,8 +271,8 @@ fn members_that_occur_twice_are_refused() {
 fn one_bad_entry_of_a_batch_does_not_spoil_the_rest() {
     check(
         r#" [ {"jsonrpc":"2.0","id":1,"method":"m"}, 5, [] ,{"id":3}, {"jsonrpc":"2.0","id":4,"result":{}} ] "#,
-        "batch [request 1 m -; invalid -: an entry of a batch is no object; \
-         invalid -: an entry of a batch is no object; invalid 3: no jsonrpc member; result 4 {}]",
+        "batch [request 1 m -; invalid -: a batch entry is not an object; \
+         invalid -: a batch entry is not an object; invalid 3: the jsonrpc member is missing; result 4 {}]",
     );
 }
 

@@ -1,20 +1,20 @@
 //! The header block of a `Content-Length` frame.
 
-/// A block as far as it has been read.
+/// The part of a header block read so far.
 #[derive(Default)]
 pub(super) struct Header {
-    /// The bytes of its lines so far, line breaks included.
+    /// The number of bytes read so far, including line breaks.
     read: usize,
     length: Option<u64>,
 }
 
-/// Room for any header a peer might invent, and for no more.
+/// The maximum size of a header block. Real ones are far smaller.
 const MAX: usize = 16 * 1024;
 pub(super) const TOO_LONG: &str = "a header block of more than 16 KiB";
 
 impl Header {
-    /// Takes one line, without its line feed. Gives the length of the body
-    /// once the block is over.
+    /// Reads one line without its line feed. Returns the length of the body at the end of the
+    /// block.
     pub(super) fn line(&mut self, line: &[u8]) -> Result<Option<u64>, &'static str> {
         let length = line.len() + 1;
         if !self.has_room_for(length) {
@@ -23,7 +23,7 @@ impl Header {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.is_empty() {
             return match self.length {
-                // Blank lines between frames do no harm.
+                // Blank lines between frames are harmless.
                 None if self.is_empty() => Ok(None),
                 None => Err("a header block without Content-Length"),
                 length => Ok(length),
@@ -35,14 +35,14 @@ impl Header {
             .trim_ascii()
             .eq_ignore_ascii_case(b"content-length")
         {
-            let length = number(line[colon + 1..].trim_ascii()).ok_or("no length")?;
-            // Two lengths are two readings of where the frame ends.
+            let length = number(line[colon + 1..].trim_ascii()).ok_or("invalid Content-Length")?;
+            // Different lengths would make the end of the frame ambiguous.
             if self
                 .length
                 .replace(length)
                 .is_some_and(|before| before != length)
             {
-                return Err("two different lengths");
+                return Err("conflicting Content-Length headers");
             }
         }
         Ok(None)
@@ -57,7 +57,7 @@ impl Header {
     }
 }
 
-/// Digits alone: the standard parser would also take a sign.
+/// Accepts only digits: the standard parser would also accept a sign.
 fn number(text: &[u8]) -> Option<u64> {
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
         return None;

@@ -4,7 +4,7 @@ use super::*;
 use crate::testing::{cuts, pieces};
 use narrows_json::strategy::json_text;
 
-/// What comes out of a stream, to its end: frames as text, errors as theirs.
+/// Decodes a whole stream. Frames and errors are returned as text.
 fn run(mut decoder: Decoder, pieces: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Vec<String> {
     let mut out = Vec::new();
     let mut take = |step: Result<Option<Bytes>, FrameError>| {
@@ -27,7 +27,7 @@ fn run(mut decoder: Decoder, pieces: impl IntoIterator<Item = impl AsRef<[u8]>>)
     out
 }
 
-/// In one piece and byte by byte, the same must come out.
+/// Checks that the stream gives the same result in one piece and byte by byte.
 #[track_caller]
 fn check(decoder: impl Fn() -> Decoder, input: &[u8], expected: &[&str]) {
     assert_eq!(run(decoder(), [input]), expected, "in one piece");
@@ -85,7 +85,7 @@ fn a_byte_order_mark_counts_only_at_the_start() {
 
 #[test]
 fn a_line_of_more_than_the_limit_is_reported_once_and_skipped() {
-    let error = "a message of more than 10 bytes";
+    let error = "the message is larger than 10 bytes";
     check(lines, b"0123456789\n", &["0123456789"]);
     check(lines, b"0123456789\r\n", &["0123456789"]);
     check(lines, b"0123456789", &["0123456789"]);
@@ -146,7 +146,7 @@ fn blocks_have_the_length_their_header_says() {
 
 #[test]
 fn a_block_of_more_than_the_limit_is_skipped() {
-    let error = "a message of more than 10 bytes";
+    let error = "the message is larger than 10 bytes";
     check(
         blocks,
         b"Content-Length: 11\n\n0123456789xContent-Length: 10\n\n0123456789",
@@ -162,11 +162,14 @@ fn a_block_of_more_than_the_limit_is_skipped() {
 #[test]
 fn a_header_that_makes_no_sense_ends_the_stream() {
     for (input, reason) in [
-        (&b"Content-Length: -1\n\n"[..], "no length"),
-        (b"Content-Length: +1\n\n1", "no length"),
-        (b"Content-Length:\n\n", "no length"),
-        (b"Content-Length: 18446744073709551616\n\n", "no length"),
-        (b"Content-Length: 0x10\n\n", "no length"),
+        (&b"Content-Length: -1\n\n"[..], "invalid Content-Length"),
+        (b"Content-Length: +1\n\n1", "invalid Content-Length"),
+        (b"Content-Length:\n\n", "invalid Content-Length"),
+        (
+            b"Content-Length: 18446744073709551616\n\n",
+            "invalid Content-Length",
+        ),
+        (b"Content-Length: 0x10\n\n", "invalid Content-Length"),
         (
             b"Content-Type: x\n\n{}",
             "a header block without Content-Length",
@@ -174,7 +177,7 @@ fn a_header_that_makes_no_sense_ends_the_stream() {
         (b"{}\n{}\n", "a header line without a colon"),
         (
             b"Content-Length: 1\nContent-Length: 2\n\n12",
-            "two different lengths",
+            "conflicting Content-Length headers",
         ),
         (b"Content-Length: 3\n\n12", "the stream ends inside a frame"),
         (b"Content-Le", "the stream ends inside a frame"),

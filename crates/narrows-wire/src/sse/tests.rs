@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::testing::{cuts, pieces};
 
-/// What comes out of a stream, an event a line: `type|data|id|retry`.
+/// Decodes a whole stream. Each event becomes one line: `type|data|id|retry`.
 fn run(max: usize, pieces: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Vec<String> {
     let mut decoder = Decoder::new(max);
     let mut out = Vec::new();
@@ -30,7 +30,7 @@ fn outline(event: &Event) -> String {
     format!("{name}|{data}|{id}|{retry}")
 }
 
-/// In one piece and byte by byte, with any line break, the same must come out.
+/// Checks that the stream gives the same result in one piece and byte by byte, with any line break.
 #[track_caller]
 fn check(input: &str, expected: &[&str]) {
     for line_break in ["\n", "\r\n", "\r"] {
@@ -59,7 +59,7 @@ fn an_event_ends_at_a_blank_line() {
     check("\n\n\ndata: 1\n\n\n", &["-|1|-|-"]);
 }
 
-/// The examples of the HTML standard, "Interpreting an event stream".
+/// The examples of the HTML standard, section "Interpreting an event stream".
 #[test]
 fn the_examples_of_the_standard() {
     check(
@@ -142,13 +142,13 @@ fn a_line_break_cut_in_two_is_one() {
         run(20, ["data: a\r", "\ndata: b\r", "\n\r", "\ndata: c\n\n"]),
         ["-|a\nb|-|-", "-|c|-|-"]
     );
-    // The event is there as soon as its blank line is, not with the next byte.
+    // The event is available as soon as its blank line ends, without waiting for the next byte.
     assert_eq!(run(20, ["data: a\r\r"]), ["-|a|-|-"]);
 }
 
 #[test]
 fn an_event_of_more_than_the_limit_is_reported_once_and_skipped() {
-    let error = "an event of more than 20 bytes";
+    let error = "the event is larger than 20 bytes";
     check(
         "data: 01234567890123456789\n\n",
         &["-|01234567890123456789|-|-"],
@@ -188,7 +188,7 @@ fn an_event_of_more_than_the_limit_is_reported_once_and_skipped() {
 fn the_id_of_a_skipped_event_still_counts() {
     check(
         "id: 1\ndata: 012345678901234567890\nid: 2\n\ndata: a\n\n",
-        &["an event of more than 20 bytes", "-|a|2|-"],
+        &["the event is larger than 20 bytes", "-|a|2|-"],
     );
 }
 

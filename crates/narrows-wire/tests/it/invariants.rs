@@ -1,6 +1,5 @@
-//! What must hold for any bytes at all. The fuzz targets (`fuzz/targets/`)
-//! include this file, and `main.rs` replays their corpus through it, so that
-//! what a fuzzer once found stays found without one.
+//! Invariants that hold for any input. The fuzz targets (`fuzz/targets/`) include this file, and
+//! `main.rs` replays their corpus, so that past findings are tested without a fuzzer.
 
 use bytes::{Bytes, BytesMut};
 use narrows_wire::frame::{self, FrameError, Framing};
@@ -10,8 +9,8 @@ use narrows_wire::{
 };
 use serde::de::IgnoredAny;
 
-/// Any frame: JSON is judged as serde_json judges it, messages survive being
-/// written and read again, and so does everything inside them.
+/// Checks any frame: JSON is accepted exactly if serde_json accepts it, and messages and all values
+/// in them survive encoding and decoding.
 pub(crate) fn envelope(data: &[u8]) {
     let frame = Bytes::copy_from_slice(data);
     let is_json = std::str::from_utf8(data)
@@ -36,8 +35,8 @@ pub(crate) fn envelope(data: &[u8]) {
     }
 }
 
-/// A stream of frames, cut in two ways: the first byte says how to read it,
-/// the second how long the pieces are.
+/// Checks a stream of frames, both whole and split into pieces. The first byte selects the framing,
+/// the second one the length of the pieces.
 pub(crate) fn frame(data: &[u8]) {
     let [how, length, stream @ ..] = data else {
         return;
@@ -70,8 +69,8 @@ pub(crate) fn frame(data: &[u8]) {
             .map(|frame| frame.expect("a frame"))
             .collect();
         let expected: Vec<Bytes> = match framing {
-            // A byte order mark cannot be told from one that belongs to the
-            // first message, and JSON does not begin with one.
+            // The decoder would drop the leading byte order mark of the first message. JSON never
+            // starts with one.
             _ if messages
                 .first()
                 .is_some_and(|first| first.starts_with(b"\xEF\xBB\xBF")) =>
@@ -85,7 +84,7 @@ pub(crate) fn frame(data: &[u8]) {
     }
 }
 
-/// An event stream, cut in two ways, and written again.
+/// Checks an event stream, both whole and split into pieces, and encodes it again.
 pub(crate) fn sse(data: &[u8]) {
     let [how, length, stream @ ..] = data else {
         return;
@@ -104,7 +103,7 @@ pub(crate) fn sse(data: &[u8]) {
         assert!(!event.data.contains(&b'\r'));
         sse::encode(&event, &mut written);
         written.extend_from_slice(sse::COMMENT);
-        // An id stays in force until another comes; it cannot be written away.
+        // An id stays in effect until the next one. The encoder cannot reset it.
         let id = event
             .id
             .clone()
@@ -131,8 +130,8 @@ fn comes_back(message: Message) {
     assert_eq!(decode(written), Ok(Incoming::Single(message)));
 }
 
-/// Every value inside is a value of its own. A bounded number is looked at:
-/// in a deep text each level is scanned once more.
+/// Checks that every nested value is valid on its own. The number of values is limited, because
+/// each level of a deep text is scanned again.
 fn inside(raw: &Raw) {
     let mut open = vec![raw.clone()];
     for _ in 0..100 {
@@ -155,7 +154,7 @@ fn inside(raw: &Raw) {
     }
 }
 
-/// Editing leaves JSON behind, with the new value in it.
+/// Checks that edits result in valid JSON that contains the new value.
 fn edited(raw: &Raw) {
     let value = Raw::from_static("[true]");
     let with = raw.with_member("name", &value);
@@ -193,7 +192,7 @@ fn frames<'a>(
                 return out;
             }
         }
-        // No more is kept than one frame and what says how long it is.
+        // The decoder buffers at most one frame and its header.
         assert!(decoder.buffer().len() <= max.max(16 * 1024) + 3);
     }
     while let Some(step) = decoder.finish().transpose() {
@@ -209,7 +208,7 @@ fn frames<'a>(
     out
 }
 
-/// What a message becomes on a newline-framed stream.
+/// Returns the form of a message on a newline-framed stream.
 fn one_line(message: &[u8]) -> Bytes {
     message
         .iter()

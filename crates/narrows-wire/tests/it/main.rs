@@ -1,4 +1,4 @@
-//! The fuzzers' corpus, replayed through the checks they run.
+//! Replays the corpus of the fuzzers through their checks.
 
 mod invariants;
 

@@ -1,4 +1,4 @@
-//! Which gateway is meant, and by which token.
+//! Selects the gateway to talk to and the admin token to use.
 
 use std::fmt;
 use std::fs::File;
@@ -11,10 +11,10 @@ use crate::config::Environment;
 use crate::runtime_file::{self, Running};
 use crate::terminal::{plain, say};
 
-/// The variable that may hold the token.
+/// The environment variable that may hold the admin token.
 const VARIABLE: &str = "NARROWS_ADMIN_TOKEN";
 
-/// A longer file holds no token.
+/// The size limit of a token file, in bytes.
 const MAX_TOKEN: u64 = 4 * 1024;
 
 pub(super) struct Chosen {
@@ -23,12 +23,12 @@ pub(super) struct Chosen {
     pub(super) source: TokenSource,
 }
 
-/// Where a token comes from, for people who look for the wrong one.
+/// The origin of the token. Error messages name it, so that users can find a wrong token.
 #[derive(Debug, Clone)]
 pub(super) enum TokenSource {
     File(PathBuf),
     Variable,
-    /// The file of a gateway that runs.
+    /// The runtime file of a running gateway.
     Run(PathBuf),
 }
 
@@ -37,13 +37,12 @@ impl fmt::Display for TokenSource {
         match self {
             TokenSource::File(file) => write!(f, "the token in '{}'", shown(file)),
             TokenSource::Variable => write!(f, "the token in {VARIABLE}"),
-            TokenSource::Run(file) => write!(f, "the token of its run, in '{}'", shown(file)),
+            TokenSource::Run(file) => write!(f, "the token in its runtime file '{}'", shown(file)),
         }
     }
 }
 
-/// Finds the gateway. The token of a run goes to the address in the very file
-/// that it stands in, and nowhere else.
+/// Selects the gateway. A token from a runtime file is sent only to the address in the same file.
 pub(super) fn choose(
     url: Option<&str>,
     reach: &Reach,
@@ -74,13 +73,13 @@ pub(super) fn choose(
     let Some((token, source)) = given.or(of_run) else {
         return Err(
             Trouble::usage(format!("there is no token for {site}")).with_help(format!(
-                "give it with --token-file FILE or {VARIABLE}; `narrows token --admin` makes one"
+                "set one with --token-file FILE or {VARIABLE}; `narrows token --admin` creates one"
             )),
         );
     };
     if !site.is_https() && !site.is_loopback() {
         say(format_args!(
-            "warning: the token goes to {site} as plain text; whoever is between can read it"
+            "warning: the token is sent to {site} in plain text; anyone on the network path can read it"
         ));
     }
     Ok(Chosen {
@@ -90,7 +89,7 @@ pub(super) fn choose(
     })
 }
 
-/// The gateway that runs, or the one of several that serves `config`.
+/// Returns the only running gateway, or the one that serves `config`.
 fn the_only(
     mut running: Vec<(Site, Running)>,
     config: Option<&Path>,
@@ -103,7 +102,7 @@ fn the_only(
             served.as_ref() == Some(&wanted)
         });
         if running.is_empty() && !all.is_empty() {
-            let what = format!("no gateway that runs serves '{}'", shown(config));
+            let what = format!("no running gateway serves '{}'", shown(config));
             return Err(Trouble::failed(what).with_details(all));
         }
     }
@@ -112,9 +111,11 @@ fn the_only(
         return Ok(one);
     }
     running.push(one);
-    Err(Trouble::usage(format!("{} gateways run", running.len()))
-        .with_details(list(&running))
-        .with_help("say which with --url, or with --config"))
+    Err(
+        Trouble::usage(format!("{} gateways are running", running.len()))
+            .with_details(list(&running))
+            .with_help("choose one with --url or --config"),
+    )
 }
 
 fn list(running: &[(Site, Running)]) -> Vec<String> {
@@ -129,11 +130,12 @@ fn list(running: &[(Site, Running)]) -> Vec<String> {
 }
 
 fn none_runs() -> Trouble {
-    Trouble::failed("no gateway of yours runs on this machine")
-        .with_help("start one with `narrows serve`; for one elsewhere give --url and --token-file")
+    Trouble::failed("you have no gateway running on this machine").with_help(
+        "start one with `narrows serve`, or use --url and --token-file for a gateway elsewhere",
+    )
 }
 
-/// A token that the user has given us.
+/// Returns the token that the user supplied, if any.
 fn given_token(
     reach: &Reach,
     environment: &Environment,

@@ -1,4 +1,4 @@
-//! Errors for requests that failed, in lines that help.
+//! Turns failed requests into errors with a hint on what to do.
 
 use std::error::Error;
 use std::io;
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::{AdminClient, TokenSource, Trouble};
 use crate::exit::Exit;
 
-/// What the API says about an error.
+/// The body of an error response.
 #[derive(Deserialize)]
 struct ErrorAnswer {
     error: ErrorBody,
@@ -26,7 +26,7 @@ struct ErrorBody {
 }
 
 impl AdminClient {
-    /// The gateway has answered with an error.
+    /// Converts an error response of the gateway.
     pub(super) fn refused(&self, status: StatusCode, text: &str) -> Trouble {
         let site = &self.site;
         let told = serde_json::from_str::<ErrorAnswer>(text);
@@ -34,17 +34,19 @@ impl AdminClient {
         if status == StatusCode::UNAUTHORIZED {
             let source = &self.source;
             let help = match source {
-                TokenSource::Run(_) => "was it started anew just now? then try once more",
-                _ => "a gateway of yours on this machine is found without it",
+                TokenSource::Run(_) => "if the gateway has just restarted, try again",
+                _ => "for your own gateway on this machine, leave the token out",
             };
             return Trouble::failed(format!("{site} does not accept {source}")).with_help(help);
         }
         let Some(told) = told else {
             let number = status.as_u16();
-            let what = format!("{site} has answered {number}, and not as a gateway does");
+            let what = format!(
+                "{site} returned HTTP {number}, which is not a response of a Narrows gateway"
+            );
             let help = match status.is_redirection() {
-                true => "give the address itself; a token is not sent where others point to",
-                false => "is it `narrows serve`, and as new as this program?",
+                true => "use the final address; tokens are not sent to redirect targets",
+                false => "check that it is `narrows serve` in the same version as this program",
             };
             return Trouble::failed(what).with_help(help);
         };
@@ -53,28 +55,28 @@ impl AdminClient {
             _ => Exit::Failed,
         };
         let help = match (status, told.code.as_str()) {
-            (_, "exists") => Some("--replace puts another in its place"),
+            (_, "exists") => Some("use --replace to replace it"),
             (_, "no_file") => Some(
                 "start the gateway with --config FILE; without --save the change lasts until it ends",
             ),
-            (_, "disabled") => Some("`narrows servers enable` switches it on"),
-            (StatusCode::FORBIDDEN, _) => {
-                Some("it answers its own machine alone, unless its `admin.remote` is true")
-            }
-            (StatusCode::TOO_MANY_REQUESTS, _) => Some("wait a little, and look at the token"),
+            (_, "disabled") => Some("`narrows servers enable` enables it"),
+            (StatusCode::FORBIDDEN, _) => Some(
+                "it accepts requests only from its own machine unless its `admin.remote` is true",
+            ),
+            (StatusCode::TOO_MANY_REQUESTS, _) => Some("wait a moment and check the token"),
             _ => None,
         };
         let mut trouble = Trouble::new(told.message.clone(), exit);
         if let Some(help) = help {
             trouble = trouble.with_help(help);
         }
-        // One problem alone is often the message itself.
+        // A single problem often repeats the message.
         let mut problems = told.problems.unwrap_or_default();
         problems.retain(|problem| *problem != told.message);
         trouble.with_details(problems)
     }
 
-    /// There is no connection, or it ended before an answer came.
+    /// Converts a failure to connect, or a connection that closed before the response arrived.
     pub(super) fn no_answer(
         &self,
         method: &Method,
@@ -91,46 +93,48 @@ impl AdminClient {
         let (kind, reason) = root_of(error);
         match kind {
             Some(io::ErrorKind::ConnectionRefused) => {
-                Trouble::failed(format!("no gateway runs at {site}"))
+                Trouble::failed(format!("no gateway is running at {site}"))
                     .with_help("start one with `narrows serve`")
             }
             Some(io::ErrorKind::TimedOut) => {
-                Trouble::failed(format!("there is no connection to {site} within 5 s"))
+                Trouble::failed(format!("could not connect to {site} within 5 s"))
             }
-            _ => Trouble::failed(format!("there is no connection to {site}: {reason}")),
+            _ => Trouble::failed(format!("could not connect to {site}: {reason}")),
         }
     }
 
     pub(super) fn broken_off(&self, method: &Method) -> Trouble {
         let site = &self.site;
         let trouble = Trouble::failed(format!(
-            "the connection to {site} ended before the answer did"
+            "the connection to {site} closed before the response was complete"
         ));
         match method.is_safe() {
             true => trouble,
-            false => trouble.with_help("it may have been done; look with `narrows servers`"),
+            false => {
+                trouble.with_help("the change may have been made; check with `narrows servers`")
+            }
         }
     }
 
     pub(super) fn too_slow(&self) -> Trouble {
         let (site, limit) = (&self.site, self.timeout.as_secs());
-        Trouble::failed(format!("{site} has not answered within {limit} s"))
-            .with_help("--timeout S waits longer")
+        Trouble::failed(format!("{site} did not respond within {limit} s"))
+            .with_help("use --timeout S to wait longer")
     }
 
     pub(super) fn silent(&self, limit: Duration) -> Trouble {
         let (site, limit) = (&self.site, limit.as_secs());
-        Trouble::failed(format!("nothing has come from {site} for {limit} s"))
+        Trouble::failed(format!("received nothing from {site} for {limit} s"))
     }
 
     pub(super) fn not_understood(&self, why: &str) -> Trouble {
         let site = &self.site;
-        Trouble::failed(format!("the answer of {site} cannot be understood: {why}"))
-            .with_help("is it `narrows serve`, and as new as this program?")
+        Trouble::failed(format!("the response of {site} is invalid: {why}"))
+            .with_help("check that it is `narrows serve` in the same version as this program")
     }
 }
 
-/// What is at the bottom of an error.
+/// Returns the root cause of an error.
 fn root_of(error: &(dyn Error + 'static)) -> (Option<io::ErrorKind>, String) {
     let mut kind = None;
     let mut reason = String::new();

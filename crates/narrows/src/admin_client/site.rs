@@ -1,4 +1,4 @@
-//! Where a gateway is: scheme, host and port, and nothing else.
+//! The address of a gateway: scheme, host and port only.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,14 +10,13 @@ use super::Trouble;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Site {
     https: bool,
-    /// In small letters, with brackets where it is an address of IPv6.
+    /// Lower-case; IPv6 addresses are in brackets.
     host: String,
     port: u16,
 }
 
 impl Site {
-    /// The site of a URL. What is wrong with one is told without repeating it:
-    /// user names and queries may hold secrets.
+    /// Parses a URL. Errors do not repeat it, because user names and queries may hold secrets.
     pub(super) fn parse(text: &str) -> Result<Site, Trouble> {
         let wrong = |what: &str| {
             Trouble::usage(format!("the gateway's URL {what}"))
@@ -27,15 +26,15 @@ impl Site {
             true => text.to_owned(),
             false => format!("http://{text}"),
         };
-        let url: Uri = whole.parse().map_err(|_| wrong("is none"))?;
+        let url: Uri = whole.parse().map_err(|_| wrong("is invalid"))?;
         let (https, usual) = match url.scheme_str() {
             Some("http") => (false, 80),
             Some("https") => (true, 443),
-            _ => return Err(wrong("is neither of http nor of https")),
+            _ => return Err(wrong("has a scheme other than http and https")),
         };
         let authority = url.authority().ok_or_else(|| wrong("has no host"))?;
         if authority.as_str().contains('@') {
-            return Err(wrong("has a user name, where a token is needed"));
+            return Err(wrong("has a user name, but a token is needed"));
         }
         if !matches!(url.path(), "" | "/") || url.query().is_some() {
             return Err(wrong("has more than a host and a port"));
@@ -47,7 +46,7 @@ impl Site {
         let port = match (authority.port_u16(), authority.port()) {
             (Some(port), _) => port,
             (None, None) if authority.as_str().len() == host.len() => usual,
-            _ => return Err(wrong("has a port that is none")),
+            _ => return Err(wrong("has an invalid port")),
         };
         Ok(Site { https, host, port })
     }
@@ -56,14 +55,14 @@ impl Site {
         self.https
     }
 
-    /// Whether what is sent there stays on this machine.
+    /// Returns true if the host is on this machine.
     pub(super) fn is_loopback(&self) -> bool {
         let bare = self.host.trim_matches(['[', ']']);
         self.host == "localhost" || bare.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
     }
 
-    /// Whether somebody who writes this means `other`: the very same, or a
-    /// gateway of this machine by the name `localhost`.
+    /// Returns true if a user who wrote `self` means `other`: the same address, or `localhost` for
+    /// a gateway on a loopback address.
     pub(super) fn means(&self, other: &Site) -> bool {
         let by_name = self.host == "localhost" && other.is_loopback();
         let same_host = self.host == other.host || by_name;
@@ -101,9 +100,9 @@ mod tests {
         check("http://x/mcp", "more than");
         check("http://x?token=s3cret", "more than");
         check("http://x:99999", "URL");
-        check("http://x:", "port that is none");
-        check("ws://x", "neither");
-        check("http://", "URL is none");
+        check("http://x:", "invalid port");
+        check("ws://x", "scheme");
+        check("http://", "URL is invalid");
         check("", "URL");
     }
 

@@ -1,4 +1,4 @@
-//! What went wrong between an operator and a gateway, in lines that help.
+//! The errors of commands that talk to a gateway.
 
 use std::fmt;
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 use crate::exit::Exit;
 use crate::terminal::{plain, say};
 
-/// Why a command did not do what it was asked for.
+/// The reason why a command failed, with details and a hint.
 #[derive(Debug)]
 pub(crate) struct Trouble {
     what: String,
@@ -20,7 +20,7 @@ impl Trouble {
         Trouble::new(what.into(), Exit::Failed)
     }
 
-    /// Wrong usage, or a configuration that would be wrong.
+    /// Creates an error for wrong usage or an invalid configuration.
     pub(crate) fn usage(what: impl Into<String>) -> Trouble {
         Trouble::new(what.into(), Exit::Usage)
     }
@@ -39,7 +39,7 @@ impl Trouble {
         self
     }
 
-    /// Lines between what it is and what helps.
+    /// Adds lines between the message and the hint.
     pub(super) fn with_details(mut self, details: Vec<String>) -> Trouble {
         self.details = details;
         self
@@ -59,14 +59,14 @@ impl fmt::Display for Trouble {
     }
 }
 
-/// The answer cannot be written.
+/// A failure to write to stdout.
 impl From<io::Error> for Trouble {
     fn from(error: io::Error) -> Trouble {
-        Trouble::failed(format!("stdout cannot be written to: {error}"))
+        Trouble::failed(format!("cannot write to stdout: {error}"))
     }
 }
 
-/// How a command ended, after what went wrong was told.
+/// Prints the error, if any, and returns the exit code.
 pub(crate) fn told(result: Result<Exit, Trouble>) -> Exit {
     result.unwrap_or_else(|trouble| {
         say(&trouble);

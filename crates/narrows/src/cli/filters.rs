@@ -1,24 +1,24 @@
-//! The options of the filters: text in, shorter text out, no server involved.
+//! The options of the filters, which shorten text without any server.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use narrows_shape::prune::SourceType;
 
-/// What every filter reads and can tell.
+/// The options that all filters share.
 #[derive(Debug, Args)]
 pub(crate) struct Input {
-    /// The file to read; `-` is stdin [default: stdin]
+    /// File to read; `-` reads stdin [default: stdin]
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// Say on stderr what it saved, in characters and tokens (o200k)
+    /// Print the savings to stderr, in characters and tokens (o200k)
     #[arg(long)]
     pub(crate) stats: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Mask {
-    /// Strings of more characters are cut; 0 cuts none
+    /// Cut strings longer than this many characters; 0 cuts none
     #[arg(
         long,
         value_name = "N",
@@ -26,10 +26,10 @@ pub(crate) struct Mask {
         allow_negative_numbers = true
     )]
     pub(crate) max_chars: i64,
-    /// Characters that stay at the beginning
+    /// Characters to keep at the beginning
     #[arg(long, value_name = "N", default_value_t = 2000)]
     pub(crate) head_chars: usize,
-    /// Characters that stay at the end
+    /// Characters to keep at the end
     #[arg(long, value_name = "N", default_value_t = 2000)]
     pub(crate) tail_chars: usize,
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub(crate) struct Mask {
 
 #[derive(Debug, Args)]
 pub(crate) struct Toon {
-    /// The other way: TOON in, JSON out
+    /// Convert TOON to JSON instead
     #[arg(long)]
     pub(crate) decode: bool,
     #[command(flatten)]
@@ -47,13 +47,13 @@ pub(crate) struct Toon {
 
 #[derive(Debug, Args)]
 pub(crate) struct Ts {
-    /// Descriptions of more characters are cut
+    /// Cut descriptions longer than this many characters
     #[arg(long, value_name = "N", default_value_t = 300)]
     pub(crate) max_description_len: usize,
-    /// Leave descriptions out
+    /// Omit descriptions
     #[arg(long, conflicts_with = "max_description_len")]
     pub(crate) no_descriptions: bool,
-    /// Tell defaults and limits in comments: /* =30; 1..100 */
+    /// Add defaults and limits as comments: /* =30; 1..100 */
     #[arg(long)]
     pub(crate) constraints: bool,
     #[command(flatten)]
@@ -62,13 +62,13 @@ pub(crate) struct Ts {
 
 #[derive(Debug, Args)]
 pub(crate) struct Prune {
-    /// What the text is read for; lines that answer it stay
+    /// Purpose of reading the text; lines relevant to it are kept
     #[arg(long, value_name = "TEXT")]
     pub(crate) goal: String,
-    /// What the text is: code, logs or docs [default: by the file's name, then by the text]
+    /// Kind of text: code, logs or docs [default: detected from the file name, then from the text]
     #[arg(long, value_name = "KIND")]
     pub(crate) source_type: Option<SourceType>,
-    /// The largest share of the lines that may go, from 0 to 1
+    /// Largest share of the lines to remove, from 0 to 1
     #[arg(
         long,
         value_name = "R",
@@ -77,7 +77,7 @@ pub(crate) struct Prune {
         allow_negative_numbers = true
     )]
     pub(crate) max_prune_ratio: f64,
-    /// How many lines stay at least
+    /// Minimum number of lines to keep
     #[arg(
         long,
         value_name = "N",
@@ -85,7 +85,7 @@ pub(crate) struct Prune {
         allow_negative_numbers = true
     )]
     pub(crate) min_keep_lines: usize,
-    /// Print the whole answer of `prune_text` as JSON
+    /// Print the whole result of `prune_text` as JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -93,10 +93,10 @@ pub(crate) struct Prune {
 }
 
 fn ratio(text: &str) -> Result<f64, String> {
-    let ratio: f64 = text.parse().map_err(|_| "it is no number".to_owned())?;
+    let ratio: f64 = text.parse().map_err(|_| "it is not a number".to_owned())?;
     match (0.0..=1.0).contains(&ratio) {
         true => Ok(ratio),
-        false => Err("it is not from 0 to 1".to_owned()),
+        false => Err("it must be from 0 to 1".to_owned()),
     }
 }
 
@@ -105,20 +105,20 @@ Examples:
   narrows mask answer.json
   curl -s https://api.example/items | narrows mask --max-chars 500 --head-chars 200 --tail-chars 100
 
-Every string value that is too long keeps its beginning and its end, with a marker between
-that tells how long it was. Keys, numbers and everything else stay as they are, byte for byte.
-A smaller --max-chars wants smaller --head-chars and --tail-chars: they may overlap.
-Exit codes: 0 done, 1 the input is not JSON (the place is told) or cannot be read.";
+Strings that are too long keep their beginning and end, with a marker between them that gives the
+original length. Keys, numbers and everything else stay unchanged, byte for byte.
+With a smaller --max-chars, also reduce --head-chars and --tail-chars, because they may overlap.
+Exit codes: 0 done, 1 the input is not JSON (the position is printed) or cannot be read.";
 
 pub(super) const TOON_EXAMPLES: &str = "\
 Examples:
   narrows toon rows.json
   narrows toon --decode rows.toon | jq .
 
-TOON is shorter than JSON for lists of objects with the same keys; for nested data it may be
-longer. --stats tells. What would not come back as it is (numbers beyond 64 bits or a double,
-a key twice, nesting beyond 127 levels) is refused.
-Exit codes: 0 done, 1 the input is not what it should be (the place is told) or cannot be read.";
+TOON is shorter than JSON for lists of objects with the same keys, but may be longer for nested
+data; --stats shows the difference. Data that TOON cannot represent exactly is refused: numbers
+beyond 64 bits or a double, duplicate keys, and nesting beyond 127 levels.
+Exit codes: 0 done, 1 the input is invalid (the position is printed) or cannot be read.";
 
 pub(super) const TS_EXAMPLES: &str = "\
 Examples:
@@ -126,7 +126,7 @@ Examples:
   narrows tools files read_file --json | jq .tool.inputSchema | narrows ts --constraints
 
 Prints the type that a JSON Schema describes, on one line, with descriptions as comments.
-Exit codes: 0 done, 1 the input is not JSON (the place is told) or cannot be read.";
+Exit codes: 0 done, 1 the input is not JSON (the position is printed) or cannot be read.";
 
 pub(super) const PRUNE_EXAMPLES: &str = "\
 Examples:
@@ -134,8 +134,8 @@ Examples:
   journalctl | narrows prune --goal 'refused payments' --max-prune-ratio 0.9
   narrows prune --goal 'retry policy' --json README.md | jq .stats
 
-Kept lines stay whole and in order. A line that begins with ⟦PRUNÉ: stands for each block that
-was left out and tells its line numbers; its prune_id is of use only with the pruner as a
-server, which keeps what it leaves out. Imports, definitions, errors, headings and everything
-between ⟦NO_PRUNE_BEGIN⟧ and ⟦NO_PRUNE_END⟧ always stay.
+Kept lines stay whole and in order. Each removed block is replaced by a line that starts with
+⟦PRUNÉ: and gives its line numbers. The prune_id in it is useful only with the pruner as a server,
+which stores removed lines. Imports, definitions, errors, headings and everything between
+⟦NO_PRUNE_BEGIN⟧ and ⟦NO_PRUNE_END⟧ are always kept.
 Exit codes: 0 done, 1 the input cannot be read or is not UTF-8.";

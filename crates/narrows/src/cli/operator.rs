@@ -1,49 +1,50 @@
-//! The options of the commands that operate a gateway while it runs.
+//! The options of the commands that manage a running gateway.
 
 use std::path::PathBuf;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 
-/// Which gateway, and how its answer is printed.
+/// The gateway to talk to, and the output format.
 #[derive(Debug, Args)]
 pub(crate) struct Asking {
-    /// The gateway, as http://HOST:PORT [default: the one that runs on this machine]
+    /// Gateway address, as http://HOST:PORT [default: the gateway running on this machine]
     #[arg(long, visible_alias = "gateway", value_name = "URL")]
     pub(crate) url: Option<String>,
     #[command(flatten)]
     pub(crate) reach: Reach,
-    /// Print the gateway's answer in JSON, for programs
+    /// Print the gateway's response as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// How a gateway is found and what it is asked with.
+/// Options to find a gateway and to authenticate.
 #[derive(Debug, Args)]
 pub(crate) struct Reach {
-    /// Of several gateways, the one that serves this configuration file
+    /// Select the gateway that serves this configuration file, if several are running
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// A file with the admin token [default: NARROWS_ADMIN_TOKEN, then that of this run]
+    /// File with the admin token [default: NARROWS_ADMIN_TOKEN, then the token of the running
+    /// gateway]
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// How long an answer may take, in seconds
+    /// Time limit for a response, in seconds
     #[arg(long, value_name = "S", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) timeout: u64,
 }
 
-/// How long a change lasts.
+/// Options for the lifetime of a change.
 #[derive(Debug, Args)]
 pub(crate) struct Keeping {
-    /// Write the change to the configuration file; otherwise it lasts until the gateway ends
+    /// Write the change to the configuration file; otherwise it lasts until the gateway exits
     #[arg(long)]
     pub(crate) save: bool,
 }
 
-/// How long to wait for a server.
+/// Options for waiting until a server is up.
 #[derive(Debug, Args)]
 pub(crate) struct Waiting {
-    /// Wait so many seconds at most until the server is up or has failed; 0 does not wait
+    /// Seconds to wait at most until the server is up or has failed; 0 does not wait
     #[arg(long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u64).range(0..=3600))]
     pub(crate) wait: u64,
 }
@@ -59,32 +60,32 @@ pub(crate) struct Servers {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ServersAction {
-    /// All servers, their state and what they offer (the default)
+    /// List all servers with their state, tools, resources and prompts (the default)
     #[command(after_help = "Examples:\n  narrows servers\n  narrows servers list --json")]
     List(Asking),
-    /// One server with its tools
+    /// Show one server and its tools
     #[command(after_help = "Examples:\n  narrows servers show files")]
     Show(OneServer),
-    /// Add a server, and wait until it is up
+    /// Add a server and wait until it is up
     #[command(after_help = ADD_EXAMPLES)]
     Add(Box<AddServer>),
-    /// Take a server away
+    /// Remove a server
     #[command(after_help = "Examples:\n  narrows servers remove files --save")]
     Remove(ChangeServer),
-    /// Switch a server on, and wait until it is up
+    /// Enable a server and wait until it is up
     #[command(after_help = "Examples:\n  narrows servers enable files")]
     Enable(StartServer),
-    /// Switch a server off
+    /// Disable a server
     #[command(after_help = "Examples:\n  narrows servers disable files --save")]
     Disable(ChangeServer),
-    /// Make the connection to a server anew, and wait until it is up
+    /// Reconnect to a server and wait until it is up
     #[command(after_help = "Examples:\n  narrows servers restart files --wait 60")]
     Restart(RestartServer),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct OneServer {
-    /// The server's id
+    /// Server id
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) id: String,
     #[command(flatten)]
@@ -93,7 +94,7 @@ pub(crate) struct OneServer {
 
 #[derive(Debug, Args)]
 pub(crate) struct ChangeServer {
-    /// The server's id
+    /// Server id
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) id: String,
     #[command(flatten)]
@@ -104,7 +105,7 @@ pub(crate) struct ChangeServer {
 
 #[derive(Debug, Args)]
 pub(crate) struct StartServer {
-    /// The server's id
+    /// Server id
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) id: String,
     #[command(flatten)]
@@ -117,7 +118,7 @@ pub(crate) struct StartServer {
 
 #[derive(Debug, Args)]
 pub(crate) struct RestartServer {
-    /// The server's id
+    /// Server id
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) id: String,
     #[command(flatten)]
@@ -126,13 +127,13 @@ pub(crate) struct RestartServer {
     pub(crate) asking: Asking,
 }
 
-/// `--url` and `--json` are the server's here, so that the gateway's have other names.
+/// Here `--url` and `--json` describe the server, so the options for the gateway have other names.
 #[derive(Debug, Args)]
 pub(crate) struct AddServer {
-    /// The id of the new server
+    /// Id of the new server
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) id: String,
-    /// The command that starts it, and its arguments: everything behind this is theirs
+    /// Command that starts the server; everything after it is passed to the command
     #[arg(
         long,
         value_name = "CMD",
@@ -141,40 +142,41 @@ pub(crate) struct AddServer {
         conflicts_with_all = ["url", "json", "line"]
     )]
     pub(crate) command: Vec<String>,
-    /// The address of a server that runs elsewhere
+    /// URL of a remote server
     #[arg(long, value_name = "URL", conflicts_with_all = ["json", "line"])]
     pub(crate) url: Option<String>,
-    /// The whole entry as in `mcpServers`; `-` reads stdin, `@FILE` reads a file
+    /// Whole entry as in `mcpServers`; `-` reads stdin, `@FILE` reads a file
     #[arg(long, value_name = "ENTRY", conflicts_with_all = ["line", "kind", "env", "header"])]
     pub(crate) json: Option<String>,
-    /// What it speaks: stdio, http, sse, ws, rpc or builtin [default: found out]
+    /// Transport of the server: stdio, http, sse, ws, rpc or builtin [default: detected]
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) kind: Option<String>,
-    /// A variable of its environment; `${NAME}` stands for one of the gateway's
+    /// Environment variable of the server; `${NAME}` expands to a variable of the gateway
     #[arg(long, value_name = "KEY=VALUE", conflicts_with_all = ["url"])]
     pub(crate) env: Vec<String>,
-    /// A header of every request to it; `${NAME}` stands for a variable of the gateway's
+    /// Header to send with every request; `${NAME}` expands to a variable of the gateway
     #[arg(long, value_name = "'NAME: VALUE'", requires = "url", conflicts_with_all = ["command", "line"])]
     pub(crate) header: Vec<String>,
-    /// The folder that its command runs in [default: this one, if the gateway is on this machine]
+    /// Working directory of the command [default: the current one, if the gateway is on this
+    /// machine]
     #[arg(long, value_name = "DIR", conflicts_with_all = ["url", "json"])]
     pub(crate) cwd: Option<PathBuf>,
-    /// Put this in the place of a server that is there
+    /// Replace an existing server
     #[arg(long)]
     pub(crate) replace: bool,
     #[command(flatten)]
     pub(crate) keeping: Keeping,
     #[command(flatten)]
     pub(crate) waiting: Waiting,
-    /// The gateway, as http://HOST:PORT [default: the one that runs on this machine]
+    /// Gateway address, as http://HOST:PORT [default: the gateway running on this machine]
     #[arg(long, value_name = "URL")]
     pub(crate) gateway: Option<String>,
     #[command(flatten)]
     pub(crate) reach: Reach,
-    /// Print the gateway's answer in JSON, for programs
+    /// Print the gateway's response as JSON
     #[arg(long)]
     pub(crate) answer_json: bool,
-    /// The command and its arguments, in another way
+    /// Command and arguments, as an alternative to --command
     #[arg(last = true, value_name = "CMD")]
     pub(crate) line: Vec<String>,
 }
@@ -190,26 +192,26 @@ pub(crate) struct Presets {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PresetsAction {
-    /// All presets, and where they are in force (the default)
+    /// List all presets and the endpoints that use them (the default)
     #[command(after_help = "Examples:\n  narrows presets\n  narrows presets list --json")]
     List(Asking),
-    /// One preset with its entries
+    /// Show one preset and its entries
     #[command(after_help = "Examples:\n  narrows presets show review")]
     Show(OnePreset),
-    /// Add a preset, or put another in its place
+    /// Add or replace a preset
     #[command(after_help = PUT_EXAMPLES)]
     Put(PutPreset),
-    /// Take a preset away
+    /// Delete a preset
     #[command(after_help = "Examples:\n  narrows presets delete review --save")]
     Delete(DeletePreset),
-    /// Put a preset in force for an endpoint, or for one session
+    /// Apply a preset to an endpoint or to one session
     #[command(after_help = USE_EXAMPLES)]
     Use(UsePreset),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct OnePreset {
-    /// The preset's id
+    /// Preset id
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) id: String,
     #[command(flatten)]
@@ -218,10 +220,10 @@ pub(crate) struct OnePreset {
 
 #[derive(Debug, Args)]
 pub(crate) struct PutPreset {
-    /// The preset's id
+    /// Preset id
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) id: String,
-    /// The file with the preset, as it would stand under `presets`; `-` is stdin
+    /// File with the preset, in the form of an entry of `presets`; `-` reads stdin
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     #[command(flatten)]
@@ -232,7 +234,7 @@ pub(crate) struct PutPreset {
 
 #[derive(Debug, Args)]
 pub(crate) struct DeletePreset {
-    /// The preset's id
+    /// Preset id
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) id: String,
     #[command(flatten)]
@@ -243,7 +245,7 @@ pub(crate) struct DeletePreset {
 
 #[derive(Debug, Args)]
 pub(crate) struct UsePreset {
-    /// The preset's id
+    /// Preset id
     #[arg(
         value_name = "ID",
         required_unless_present = "none",
@@ -251,10 +253,10 @@ pub(crate) struct UsePreset {
         value_parser = NonEmptyStringValueParser::new()
     )]
     pub(crate) id: Option<String>,
-    /// No preset: everything is allowed that nothing else forbids
+    /// Apply no preset: everything is allowed that no other rule forbids
     #[arg(long)]
     pub(crate) none: bool,
-    /// The endpoint that it is for
+    /// Endpoint to apply the preset to
     #[arg(
         long,
         value_name = "NAME",
@@ -262,7 +264,7 @@ pub(crate) struct UsePreset {
         value_parser = NonEmptyStringValueParser::new()
     )]
     pub(crate) endpoint: Option<String>,
-    /// The session that it is for, by its number; it lasts as long as the session
+    /// Session to apply the preset to, by number; lasts as long as the session
     #[arg(long, value_name = "N", conflicts_with_all = ["endpoint", "save"])]
     pub(crate) session: Option<u64>,
     #[command(flatten)]
@@ -282,23 +284,23 @@ pub(crate) struct Sessions {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsAction {
-    /// Who is connected (the default)
+    /// List the connected clients (the default)
     #[command(after_help = "Examples:\n  narrows sessions\n  narrows sessions list --json")]
     List(Asking),
-    /// End a session; its client may begin another
+    /// End a session; its client may start a new one
     #[command(after_help = "Examples:\n  narrows sessions end 12")]
     End(EndSession),
-    /// The last calls, the newest first
+    /// List recent calls, newest first
     #[command(after_help = CALLS_EXAMPLES)]
     Calls(Calls),
-    /// Tell what happens, until Ctrl-C
+    /// Print events as they happen, until Ctrl-C
     #[command(after_help = WATCH_EXAMPLES)]
     Watch(Asking),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct EndSession {
-    /// The session's number
+    /// Session number
     #[arg(value_name = "N")]
     pub(crate) number: u64,
     #[command(flatten)]
@@ -307,19 +309,19 @@ pub(crate) struct EndSession {
 
 #[derive(Debug, Args)]
 pub(crate) struct Calls {
-    /// So many at most
+    /// Maximum number of calls to list
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u32>,
-    /// Only those of this server
+    /// List only calls to this server
     #[arg(long, value_name = "ID")]
     pub(crate) server: Option<String>,
-    /// Only those of this client
+    /// List only calls from this client
     #[arg(long, value_name = "NAME")]
     pub(crate) client: Option<String>,
-    /// Only those of this method, such as tools/call
+    /// List only calls of this method, such as tools/call
     #[arg(long, value_name = "METHOD")]
     pub(crate) method: Option<String>,
-    /// Only those that failed
+    /// List only failed calls
     #[arg(long)]
     pub(crate) failed: bool,
     #[command(flatten)]
@@ -328,39 +330,39 @@ pub(crate) struct Calls {
 
 pub(crate) const SERVERS_EXAMPLES: &str = "\
 Examples:
-  narrows servers                                      what is up, and what is not
+  narrows servers                                      all servers and their state
   narrows servers show files                           one server with its tools
   narrows servers add files --command npx -y @modelcontextprotocol/server-filesystem .
   narrows servers add search --save --url https://example.test/mcp
-  narrows servers disable search                       until the gateway ends
+  narrows servers disable search                       until the gateway exits
   narrows servers disable search --save                also in the configuration file
 
-They talk to a gateway that runs (`narrows serve`): the one of this user on this machine, or
-that of --url with a token in --token-file or in the variable NARROWS_ADMIN_TOKEN.
+These commands talk to a running gateway (`narrows serve`): your own on this machine, or the one
+at --url, with the admin token from --token-file or the variable NARROWS_ADMIN_TOKEN.
 
-Exit codes: 0 done, 1 it did not work or a server did not come up, 2 wrong usage or a
-configuration that would be wrong.";
+Exit codes: 0 done, 1 failed or a server did not come up, 2 wrong usage or an invalid
+configuration.";
 
 pub(crate) const PRESETS_EXAMPLES: &str = "\
 Examples:
-  narrows presets                                      all of them, and where they are in force
+  narrows presets                                      all presets and the endpoints that use them
   narrows presets put review review.json --save
   narrows presets use review --endpoint default        for all clients of /mcp
-  narrows presets use review --session 12              for one session, as long as it lasts
+  narrows presets use review --session 12              for one session, until it ends
   narrows presets use --none --endpoint default
 
-They talk to a gateway that runs (`narrows serve`): the one of this user on this machine, or
-that of --url with a token in --token-file or in the variable NARROWS_ADMIN_TOKEN.";
+These commands talk to a running gateway (`narrows serve`): your own on this machine, or the one
+at --url, with the admin token from --token-file or the variable NARROWS_ADMIN_TOKEN.";
 
 pub(crate) const SESSIONS_EXAMPLES: &str = "\
 Examples:
-  narrows sessions                                     who is connected
-  narrows sessions calls --failed --limit 20           what went wrong lately
-  narrows sessions watch                               what happens, line by line
+  narrows sessions                                     the connected clients
+  narrows sessions calls --failed --limit 20           recent failed calls
+  narrows sessions watch                               events as they happen
   narrows sessions end 12
 
-They talk to a gateway that runs (`narrows serve`): the one of this user on this machine, or
-that of --url with a token in --token-file or in the variable NARROWS_ADMIN_TOKEN.";
+These commands talk to a running gateway (`narrows serve`): your own on this machine, or the one
+at --url, with the admin token from --token-file or the variable NARROWS_ADMIN_TOKEN.";
 
 const ADD_EXAMPLES: &str = "\
 Examples:
@@ -370,22 +372,22 @@ Examples:
   narrows servers add demo --json '{\"type\": \"builtin\"}'
   narrows servers add files --replace --json @entry.json
 
-Options of this command come before --command, since what stands behind it is the server's.
-The command runs in the folder of the caller, unless --cwd or the entry names another. On a gateway
-of another machine it runs where that gateway does, unless --cwd names a folder there.
-A secret is best a variable of the gateway, such as ${SEARCH_KEY}: other users of this machine
-can read command lines.
+Put the options of this command before --command, because everything after it is passed to the
+server. The command runs in the current folder, unless --cwd or the entry names another. If the
+gateway is on another machine, it runs in the gateway's folder, unless --cwd names one there.
+Pass secrets as variables of the gateway, such as ${SEARCH_KEY}, because other users of this
+machine can read command lines.
 
-A server that does not come up stays: the gateway goes on trying, and the exit code is 1. The same
-command with other options then takes its place.
---answer-json prints what has changed, and the server in `server`.";
+A server that does not come up stays configured: the gateway keeps trying, and the exit code is 1.
+Running the command again with other options then replaces it.
+--answer-json prints the change, with the server in `server`.";
 
 const PUT_EXAMPLES: &str = "\
 Examples:
   narrows presets put review review.json
   echo '{\"tools\": [\"files/read_*\"]}' | narrows presets put review - --save
 
-The file may have comments and trailing commas, as the configuration may.";
+The file may contain comments and trailing commas, like the configuration.";
 
 const USE_EXAMPLES: &str = "\
 Examples:
@@ -393,7 +395,7 @@ Examples:
   narrows presets use review --session 12
   narrows presets use --none --endpoint default
 
-Clients that are connected are told that their lists have changed.";
+Connected clients are notified that their lists have changed.";
 
 const CALLS_EXAMPLES: &str = "\
 Examples:
@@ -406,4 +408,4 @@ Examples:
   narrows sessions watch
   narrows sessions watch --json | jq 'select(.event == \"server_state\")'
 
-It ends with Ctrl-C, or when the gateway ends. --json prints one JSON text in each line.";
+Watching ends on Ctrl-C or when the gateway exits. --json prints one JSON object per line.";

@@ -1,4 +1,4 @@
-//! `narrows call`: one tool, through the same pipeline that clients take.
+//! `narrows call`: calls one tool through the same pipeline that clients use.
 
 mod receipt;
 #[cfg(test)]
@@ -31,7 +31,7 @@ use crate::config::{Config, Environment};
 use crate::terminal::{answer, grouped, plain, say};
 use receipt::Terms;
 
-/// Notices that may wait to be shown.
+/// The maximum number of notifications waiting to be shown.
 const QUEUE: usize = 256;
 
 pub(crate) async fn run(options: Call, environment: &Environment) -> anyhow::Result<Exit> {
@@ -65,7 +65,7 @@ pub(crate) async fn run(options: Call, environment: &Environment) -> anyhow::Res
     Ok(done.unwrap_or(Exit::Failed))
 }
 
-/// Which tool is to be called.
+/// The tool to call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wanted<'a> {
     Tool {
@@ -74,12 +74,12 @@ enum Wanted<'a> {
     },
     /// A published name, or the server's id, a separator and the tool's own name.
     Name(&'a str),
-    /// The gateway's own tool for what was cut; no server is needed for it.
+    /// The gateway's own tool that recovers cut text. It needs no server.
     Recover,
 }
 
 impl<'a> Wanted<'a> {
-    /// What the command line names, and the arguments it gives.
+    /// Reads the tool and its arguments from the command line.
     fn of(options: &'a Call) -> (Wanted<'a>, Option<&'a str>) {
         let server = options.server.as_str();
         let is_own = server == RECOVER_TOOL;
@@ -92,7 +92,7 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// The servers that may have the tool: nothing else needs to be started.
+    /// Returns the servers that may have the tool. Only these are started.
     fn candidates(self, config: &Config, option: &ConfigOption) -> Result<Vec<String>, Exit> {
         let name = match self {
             Wanted::Tool { server, .. } => {
@@ -114,7 +114,7 @@ impl<'a> Wanted<'a> {
         if ids.iter().any(|id| *id == name) {
             let shown = plain(name);
             say(format_args!(
-                "error: '{shown}' is a server; which tool of it?"
+                "error: '{shown}' is a server; name one of its tools"
             ));
             let command = command_line(&format!("tools {}", shell_word(name)), option);
             say(format_args!("  help: {command} lists them"));
@@ -125,7 +125,7 @@ impl<'a> Wanted<'a> {
         let fits = |id: &&&String| rest_after(name, id, separator).is_some();
         let fitting: Vec<String> = ids.iter().filter(fits).map(|id| (*id).clone()).collect();
         match &fitting[..] {
-            // Published names may differ from ids: only the servers know.
+            // Published names may differ from ids, so every server must be tried.
             [] => Ok(ids.into_iter().cloned().collect()),
             [id] => match refuse_server(config, id) {
                 Some(exit) => Err(exit),
@@ -135,7 +135,7 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// The server and the tool's published name, or what is to be said instead.
+    /// Returns the server and the tool's published name, or prints an error.
     fn find<'r>(
         self,
         report: &'r [UpstreamReport],
@@ -165,7 +165,7 @@ impl<'a> Wanted<'a> {
         if let Some((server, tool)) = found {
             return Some((Some(server), tool.published.clone()));
         }
-        // One server alone can say better why it is not there.
+        // A single candidate allows a more precise error message.
         if let [id] = candidates
             && let Some(server) = report.iter().find(|server| server.id == *id)
             && let Some(tool) = rest_after(name, id, "__")
@@ -184,7 +184,7 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Whether an endpoint lists a tool that is of no server: `inspect` and its like.
+/// Returns true if the endpoint lists the tool but no server has it, such as `inspect`.
 fn is_own(gateway: &Gateway, endpoint: &str, report: &[UpstreamReport], name: &str) -> bool {
     let of_server = |server: &UpstreamReport| server.tools.iter().any(|t| t.published == name);
     let listed = gateway.listed(endpoint).unwrap_or_default();
@@ -192,12 +192,12 @@ fn is_own(gateway: &Gateway, endpoint: &str, report: &[UpstreamReport], name: &s
     listed.iter().any(|tool| is_it(tool) == Some(true)) && !report.iter().any(of_server)
 }
 
-/// Whether a word stands where the arguments do, and not a tool.
+/// Returns true if the word is an argument object and not a tool name.
 fn are_arguments(word: &str) -> bool {
     word == "-" || word.starts_with('@') || word.trim_start().starts_with('{')
 }
 
-/// The arguments: an object, from the command line, from stdin or from a file.
+/// Reads the arguments, a JSON object, from the command line, stdin or a file.
 fn read_arguments(given: Option<&str>, max: usize) -> anyhow::Result<Raw> {
     let text = match given {
         None => return Ok(Raw::empty_object()),
@@ -211,7 +211,7 @@ fn read_arguments(given: Option<&str>, max: usize) -> anyhow::Result<Raw> {
     };
     if text.len() > max {
         let max = grouped(max);
-        bail!("the arguments are more than {max} bytes, the limit `max_message_bytes`");
+        bail!("the arguments exceed {max} bytes, the limit `max_message_bytes`");
     }
     let arguments = Raw::parse(text.into()).context("the arguments are not JSON")?;
     if arguments.kind() != Kind::Object {
@@ -220,7 +220,7 @@ fn read_arguments(given: Option<&str>, max: usize) -> anyhow::Result<Raw> {
     Ok(arguments)
 }
 
-/// One byte more than `max` at most, which shows that there is too much.
+/// Reads at most `max` + 1 bytes; the extra byte shows that the input is too long.
 fn read_up_to(source: impl Read, max: usize) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let most = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
@@ -248,8 +248,9 @@ async fn call(
     };
 
     let client = ClientHello {
-        // It can be asked nothing: there is nobody to answer, and a client that
-        // can be asked has a link of its own, which would start the server twice.
+        // Declares no capabilities, because this command cannot answer requests of servers. A
+        // client with capabilities would also get a link of its own, which would start the server
+        // twice.
         capabilities: Raw::empty_object(),
         client_info: Raw::from_serialize(
             &json!({ "name": options.client, "version": env!("CARGO_PKG_VERSION") }),
@@ -295,7 +296,7 @@ async fn call(
         && receipt::is_lost(result, terms)
     {
         say(
-            "note: the rest of the text ends with this command; with `recovery.path` in the configuration `narrows call recover_text` can read it",
+            "note: the cut text is lost when this command exits; set `recovery.path` in the configuration to read it with `narrows call recover_text`",
         );
     }
     match result {
@@ -304,13 +305,13 @@ async fn call(
     }
 }
 
-/// The tool's published name, or what is to be said instead.
+/// Returns the tool's published name, or prints an error.
 fn find_tool(server: &UpstreamReport, name: &str, option: &ConfigOption) -> Option<String> {
     let id = plain(&server.id);
     if let Some(reason) = trouble(&server.state) {
         say(format_args!("error: server '{id}' is down: {reason}"));
         let command = command_line("check", option);
-        say(format_args!("  help: {command} says more"));
+        say(format_args!("  help: {command} shows details"));
         return None;
     }
     let by_name = server.tools.iter().find(|tool| tool.name == name);
@@ -335,7 +336,7 @@ fn params(name: &str, goal: Option<&str>, arguments: &Raw) -> Raw {
     Raw::from_serialize(&params).with_member("arguments", arguments)
 }
 
-/// Sends the call and shows what happens on the way.
+/// Sends the call and prints its notifications.
 async fn request(opened: Opened, params: Raw) -> Result<Raw, Error> {
     let Opened {
         session,
@@ -399,10 +400,11 @@ fn show_notice(notice: &Notice) {
     say(plain(line.trim_end()));
 }
 
-/// Nobody is there to answer a question; a refusal lets the tool go on.
+/// Declines a request of the server, because no user can answer it. The refusal lets the tool
+/// continue.
 fn decline(ask: Ask) {
     say(format_args!(
-        "declined: the server asked by {}",
+        "declined the server's request {}",
         plain(&ask.method)
     ));
     if &*ask.method == "elicitation/create" {
@@ -427,14 +429,14 @@ fn failed(error: &Error) -> Exit {
     Exit::Failed
 }
 
-/// What the server itself calls the tool.
+/// Returns the server's own name of the tool.
 fn own_name<'a>(server: &'a UpstreamReport, published: &'a str) -> &'a str {
     let mut tools = server.tools.iter();
     let tool = tools.find(|known| known.published == published);
     tool.map_or(published, |known| known.name.as_str())
 }
 
-/// Returns the server and the tool that a call of `exec` names.
+/// Returns the server and the tool that an `exec` call names.
 fn executed<'r>(
     report: &'r [UpstreamReport],
     published: &str,
@@ -451,17 +453,19 @@ fn executed<'r>(
     Some((server, &tool.name))
 }
 
-/// Returns which half of a result the model behind a client reads.
+/// Describes which half of a result the client's model reads.
 fn half_read(traits: ResultTraits) -> &'static str {
     match traits.reads {
-        Some(ModelReads::Structured) => "whose model reads structuredContent in place of content",
-        Some(ModelReads::Content) => "whose model reads content alone",
+        Some(ModelReads::Structured) => "whose model reads structuredContent instead of content",
+        Some(ModelReads::Content) => "whose model reads only content",
         Some(ModelReads::Both) => "whose model reads content and structuredContent",
-        None => "not a known program: its model may read either half (--client NAME tries another)",
+        None => {
+            "an unknown program: its model may read either half (use --client NAME to act as another)"
+        }
     }
 }
 
-/// The way of the call and its cost.
+/// Prints the route and the cost of the call.
 fn explain(
     target: Option<(&UpstreamReport, &str)>,
     published: &str,
@@ -476,7 +480,7 @@ fn explain(
             plain(&server.id),
             server.transport.as_str()
         ));
-        say(format_args!("its name:   {}", plain(own)));
+        say(format_args!("own name:   {}", plain(own)));
     }
     say(format_args!(
         "arguments:  {} bytes",
@@ -500,7 +504,7 @@ fn explain(
     }
 }
 
-/// Prints a result. What a tool reports as an error is no answer: it goes to stderr.
+/// Prints a result. A result with `isError` goes to stderr, because it is not an answer.
 fn show(result: &Raw, json: bool) -> anyhow::Result<Exit> {
     let is_error = result
         .member("isError")
@@ -520,8 +524,8 @@ fn show(result: &Raw, json: bool) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-/// The text of a result, a short note for everything that is none, and the
-/// structured content where there is nothing else. Text is printed as it is.
+/// Returns the text of a result, unchanged, with a short note for each item that is not text. If
+/// there is no content, returns the structured content.
 fn text_of(result: &Raw) -> String {
     let mut text = String::new();
     let content = result.member("content");

@@ -1,4 +1,4 @@
-//! What a change came to, told to people.
+//! Describes a configuration change to the user.
 
 use std::fmt::Write;
 
@@ -6,25 +6,26 @@ use serde::Deserialize;
 
 use crate::terminal::{plain, say};
 
-/// The setting for servers of the plain JSON-RPC route that exist only while
-/// there is no configuration file.
+/// The key of the predefined servers on the plain JSON-RPC route, which exist only without a
+/// configuration file.
 const RPC_SERVERS: &str = "rpc_servers";
 const WITHOUT_FILE: &str = "the predefined servers of /api/mcp-gateway/ are gone: they exist only \
                             without a configuration file";
 
-/// A change as the gateway tells it.
+/// A change as reported by the gateway.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Change {
     added: Vec<String>,
     removed: Vec<String>,
-    /// Not of the gateway's telling, which knows them as one of the next.
+    /// Servers whose entry the command replaced. The gateway reports them in one of the lists
+    /// below.
     #[serde(skip)]
     replaced: Vec<String>,
     enabled: Vec<String>,
     disabled: Vec<String>,
     restarted: Vec<String>,
-    /// What a saved change has done to the file alone, in words of the command.
+    /// The effect of a saved change on the file alone, as worded by the command.
     #[serde(skip)]
     in_file: Option<String>,
     adjusted: Vec<String>,
@@ -42,7 +43,7 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// All of it, a line for each kind, and whether it will last.
+    /// Describes the whole change, one line per kind, and how long it lasts.
     pub(super) fn for_people(&self, save: bool) -> String {
         let mut text = String::new();
         for part in self.parts() {
@@ -56,7 +57,7 @@ impl Change {
             _ => text.push_str("nothing has changed\n"),
         }
         if self.entry_created {
-            text.push_str("wrote the whole entry, which the file did not have\n");
+            text.push_str("wrote the whole entry, because the file did not have it\n");
         }
         match &self.saved_to {
             Some(file) => {
@@ -66,20 +67,21 @@ impl Change {
                 }
                 match self.written || !self.is_empty() {
                     true => writeln!(text, "saved to {file}"),
-                    false => writeln!(text, "{file} says so already"),
+                    false => writeln!(text, "{file} already has this setting"),
                 }
                 .unwrap_or_default();
             }
             None if !save => {
-                text.push_str("not saved: it lasts until the gateway ends; --save keeps it\n");
+                text.push_str(
+                    "not saved: the change lasts until the gateway exits; use --save to keep it\n",
+                );
             }
             None => {}
         }
         text
     }
 
-    /// Names a server by what the command did to it: its entry was replaced,
-    /// whatever that meant for its connection.
+    /// Lists a server as replaced, whatever the new entry meant for its connection.
     pub(super) fn name_replaced(&mut self, id: &str) {
         let lists = [
             &mut self.enabled,
@@ -94,8 +96,8 @@ impl Change {
         }
     }
 
-    /// Says what has happened to a server in the file, for a change that the
-    /// gateway had made before without saving it. `ID` in `done` is its id.
+    /// Sets the text for a change that the gateway had already made without saving it, so that only
+    /// the file changed. `ID` in `done` stands for the server's id.
     pub(super) fn name_in_file(&mut self, done: &str, id: &str) {
         self.in_file = Some(done.replace("ID", &plain(id)));
     }
@@ -104,7 +106,7 @@ impl Change {
         self.parts().is_empty()
     }
 
-    /// All of it in a line.
+    /// Describes the whole change in one line.
     pub(super) fn summary(&self) -> String {
         match self.parts() {
             parts if parts.is_empty() => "nothing has changed".to_owned(),
@@ -112,7 +114,7 @@ impl Change {
         }
     }
 
-    /// What the gateway has to say about its configuration as it is now.
+    /// Prints the gateway's warnings about its present configuration.
     pub(super) fn tell_warnings(&self) {
         for warning in &self.warnings {
             say(format_args!("warning: {}", plain(warning)));
@@ -135,7 +137,7 @@ impl Change {
             ("presets changed:", &self.presets),
             ("clients changed:", &self.clients),
             ("settings changed:", &settings),
-            ("counts from the next start on:", &self.at_next_start),
+            ("takes effect after a restart:", &self.at_next_start),
         ];
         let kinds = kinds.into_iter().filter(|(_, names)| !names.is_empty());
         let parts = kinds.map(|(word, names)| format!("{word} {}", plain(&names.join(", "))));

@@ -1,4 +1,4 @@
-//! `narrows check`: what a user runs when something does not work.
+//! `narrows check`: diagnoses the configuration and its servers.
 
 use std::fmt::Write;
 use std::io;
@@ -40,7 +40,7 @@ pub(crate) async fn run(options: Check, environment: &Environment) -> anyhow::Re
         }
     };
     let mut settings = config.checked.gateway.clone();
-    // Nothing is called here, so that there is nothing to keep.
+    // This command calls no tools, so nothing needs to be stored.
     if let Some(folder) = settings.recovery.path.take() {
         let problem = trouble_with_folder(&folder, config.file.as_deref());
         config.problems.extend(problem);
@@ -84,8 +84,8 @@ pub(crate) async fn run(options: Check, environment: &Environment) -> anyhow::Re
     })
 }
 
-/// Entries of presets that fit no tool of their server: one that forbids and is
-/// misspelt forbids nothing.
+/// Returns preset entries that match no tool of their server. A misspelt entry that should deny a
+/// tool denies nothing.
 fn idle_entries(config: &Config, report: &[&UpstreamReport]) -> Vec<Problem> {
     let is_up = |server: &&&UpstreamReport| matches!(server.state, UpstreamState::Up { .. });
     let file = config.file.as_ref().map(|file| file.display().to_string());
@@ -106,7 +106,7 @@ fn idle_entries(config: &Config, report: &[&UpstreamReport]) -> Vec<Problem> {
                         path: format!("presets.{}", preset.id()),
                     }),
                     server: Some(server.id.clone()),
-                    what: format!("`{entry}` fits none of its {} tools", tools.len()),
+                    what: format!("`{entry}` matches none of its {} tools", tools.len()),
                     help,
                 });
             }
@@ -115,7 +115,7 @@ fn idle_entries(config: &Config, report: &[&UpstreamReport]) -> Vec<Problem> {
     idle
 }
 
-/// Names in the tool lists of servers that are none of their tools.
+/// Returns names in tool lists of servers that match none of their tools.
 fn unknown_names(config: &Config, report: &[&UpstreamReport]) -> Vec<Problem> {
     let file = config.file.as_ref().map(|file| file.display().to_string());
     let servers = report.iter().zip(&config.checked.gateway.upstreams);
@@ -133,7 +133,7 @@ fn unknown_names(config: &Config, report: &[&UpstreamReport]) -> Vec<Problem> {
                     path: place.to_owned(),
                 }),
                 server: Some(server.id.clone()),
-                what: format!("`{name}` is none of its {} tools", tools.len()),
+                what: format!("`{name}` is not one of its {} tools", tools.len()),
                 help: (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or "))),
             });
         }
@@ -141,11 +141,12 @@ fn unknown_names(config: &Config, report: &[&UpstreamReport]) -> Vec<Problem> {
     unknown
 }
 
-/// What would keep a gateway from using a folder, which it makes if it is not there.
+/// Returns the problem that would keep a gateway from using the folder, which it creates if
+/// necessary.
 fn trouble_with_folder(folder: &Path, file: Option<&Path>) -> Option<Problem> {
     let there = folder.ancestors().find(|folder| folder.exists())?;
     let what = if !there.is_dir() {
-        format!("'{}' is no folder", there.display())
+        format!("'{}' is not a folder", there.display())
     } else if rustix::fs::access(there, Access::WRITE_OK | Access::EXEC_OK).is_err() {
         format!("the folder '{}' cannot be written to", there.display())
     } else {
@@ -161,31 +162,31 @@ fn trouble_with_folder(folder: &Path, file: Option<&Path>) -> Option<Problem> {
         place: Some(place),
         server: None,
         what,
-        help: Some("what is cut would be kept in memory".to_owned()),
+        help: Some("cut text would be kept in memory".to_owned()),
     })
 }
 
-/// What was found out about one server.
+/// The result of checking one server.
 struct Finding {
     id: String,
-    /// What carries its messages, or would.
+    /// The configured or detected transport.
     transport: Transport,
-    /// The type that the configuration gives it.
+    /// The transport given in the configuration.
     said: Option<Transport>,
     state: &'static str,
-    /// Why it was left out, in a word for programs.
+    /// The reason for leaving the server out, as a stable identifier.
     left_out: Option<&'static str>,
-    /// Why it is not up, in one line.
+    /// The reason why the server is not up, in one line.
     reason: Option<String>,
     tokens: usize,
     report: Option<UpstreamReport>,
     failure: Option<(Failure, Option<String>)>,
-    /// The time that it took to find this out, where it was tried.
+    /// The time until the result was known, if the server was tried.
     elapsed: Option<Duration>,
 }
 
-/// Tries all servers, and prints a line for each as soon as it is known what
-/// there is to say. They come back in the order of the file.
+/// Tries all servers and prints a line for each as soon as its result is known. Returns the results
+/// in the order of the file.
 async fn find_out(
     gateway: &Gateway,
     config: &Config,
@@ -270,8 +271,7 @@ fn finding(
 }
 
 impl Finding {
-    /// How it was found out what carries its messages, where that took a
-    /// second try: one line for people.
+    /// Returns how the transport was detected, in one line, if that took a second attempt.
     fn found(&self) -> Option<&str> {
         match &self.report.as_ref()?.state {
             UpstreamState::Up { found, .. } => found.how.as_deref(),
@@ -280,10 +280,10 @@ impl Finding {
     }
 }
 
-/// Prints servers, a line for each and what belongs to it.
+/// Prints one line per server, followed by its details.
 struct Lines {
     palette: Palette,
-    /// The longest id.
+    /// The length of the longest id.
     width: usize,
 }
 
@@ -328,7 +328,7 @@ impl Lines {
             let how = plain(how);
             let _ = writeln!(
                 text,
-                "          found: {name}, since {how}; say \"type\": \"{word}\" to save the first try"
+                "          found: {name}, because {how}; set \"type\": \"{word}\" to skip the first attempt"
             );
         }
         if let Some((failure, hint)) = &server.failure {
@@ -344,7 +344,7 @@ impl Lines {
     }
 }
 
-/// The last line: what there is in all.
+/// Returns the last line, with the totals.
 fn totals_line(servers: &[Finding], own: &GatewayTools) -> String {
     let count = |state: &str| {
         servers
@@ -396,7 +396,7 @@ fn summary(server: &Finding) -> String {
     parts.join(", ")
 }
 
-/// What a transport is called in MCP's documents.
+/// Returns the name of a transport as the MCP specification writes it.
 fn name(transport: Transport) -> &'static str {
     match transport {
         Transport::Stdio => "stdio",
@@ -408,7 +408,7 @@ fn name(transport: Transport) -> &'static str {
     }
 }
 
-/// The tools of a server that the default endpoint offers.
+/// Returns the tools of a server that the default endpoint offers.
 fn offered(report: &UpstreamReport) -> impl Iterator<Item = &ToolReport> {
     report.tools.iter().filter(|tool| tool.is_usable())
 }

@@ -1,9 +1,9 @@
-//! Recognises the configuration files that MCP clients read themselves.
+//! Recognises configuration files that belong to MCP clients.
 
 use std::path::Path;
 
-/// The client whose own file this is, by the names of the file and of the
-/// folder that it is in; the place that a link leads to counts as well.
+/// Returns the client that owns the file, judging by the names of the file and its folder. Symbolic
+/// links are resolved as well.
 pub(super) fn client_of(file: &Path) -> Option<&'static str> {
     let absolute = std::path::absolute(file).ok();
     let target = file.canonicalize().ok();
@@ -28,7 +28,7 @@ fn by_name(path: &Path) -> Option<&'static str> {
         (_, "claude_desktop_config.json") => "Claude Desktop",
         (_, "cline_mcp_settings.json") => "Cline",
         (_, "mcp_config.json") => "Windsurf",
-        // The user profile of VS Code, and whatever else has its servers there.
+        // The user profile of VS Code, and other clients with a file of this name.
         (_, "mcp.json") => "the client that uses this file",
         _ => return None,
     })

@@ -1,5 +1,5 @@
-//! Keeps a running gateway at what its configuration says: the file is
-//! followed, and SIGHUP has it read again at once.
+//! Keeps a running gateway in step with its configuration: watches the file and reloads it on
+//! SIGHUP.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::keeper::{Keeper, Tell};
 use crate::watch;
 
-/// Begins with it; it ends when the handle is dropped.
+/// Starts watching; dropping the handle stops it.
 pub(super) fn keep_current(
     keeper: Arc<Keeper>,
     is_followed: bool,
@@ -30,10 +30,10 @@ pub(super) fn keep_current(
     Ok(AbortOnDropHandle::new(task))
 }
 
-/// SIGHUP has two meanings: look at your configuration, and your terminal is gone.
+/// Handles SIGHUP, which either requests a reload or means that the terminal was closed.
 struct Hangups {
     signal: Signal,
-    /// Whether there is a terminal whose end is ours.
+    /// True if the process must end when its terminal closes.
     has_terminal: bool,
 }
 
@@ -50,11 +50,12 @@ impl Hangups {
     async fn answer(mut self, keeper: &Keeper) {
         while self.signal.recv().await.is_some() {
             if self.has_terminal && !is_terminal_there() {
-                // As it would be without us: the same way as any other end.
+                // Unhandled, SIGHUP would end the process. SIGTERM does so through the usual
+                // shutdown.
                 let _ = kill_process(getpid(), Number::TERM);
                 return;
             }
-            tracing::info!(signal = "SIGHUP", "reading the configuration again");
+            tracing::info!(signal = "SIGHUP", "reloading the configuration");
             keeper.reload(Tell::Now).await;
         }
     }
@@ -64,8 +65,8 @@ fn is_terminal_there() -> bool {
     fs::File::open("/dev/tty").is_ok()
 }
 
-/// Whether whoever started us has said that a lost terminal is no reason to
-/// end, as `nohup` does.
+/// Returns true if the process was started with SIGHUP ignored, as by `nohup`. It must then survive
+/// the loss of its terminal.
 fn is_ignored() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mut lines = status.lines();

@@ -1,5 +1,5 @@
-//! Which endpoint a command is about, what the command line says over its
-//! settings, and what it offers.
+//! The endpoint that a command works on, its settings with those of the command line, and its
+//! offer.
 
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ use crate::cli;
 use crate::config::Config;
 use crate::terminal::{plain, say};
 
-/// What one endpoint offers, and how.
+/// The tools that one endpoint offers, and its settings for them.
 pub(super) struct Offered {
     pub(super) endpoint: String,
     pub(super) expose: Expose,
     pub(super) preset: Option<String>,
     pub(super) report: Vec<UpstreamReport>,
-    /// The names and texts of the tools that it lists.
+    /// The listed tools, each with its name and JSON.
     pub(super) listed: Vec<(String, Raw)>,
-    /// The gateway's own tool for what was cut, where anything is.
+    /// The gateway's tool for recovering cut text, if results are cut.
     pub(super) recover: Option<Arc<str>>,
 }
 
 impl Offered {
-    /// That of the endpoint that [`choose`] has put first.
+    /// Returns the offer of the endpoint that [`choose`] has put first.
     pub(super) fn by(gateway: &Gateway, settings: &EndpointSettings) -> Offered {
         let listed = gateway.listed(&settings.name).unwrap_or_default();
         let named = |tool: Raw| {
@@ -47,13 +47,14 @@ impl Offered {
     }
 }
 
-/// The tools of a server that its clients may use.
+/// Returns the tools of a server that clients may use.
 pub(super) fn allowed(server: &UpstreamReport) -> impl Iterator<Item = &ToolReport> + Clone {
     server.tools.iter().filter(|tool| tool.is_usable())
 }
 
-/// Puts an endpoint first, whose names and preset are those of reports, with
-/// what the command line says over its settings. Or says why that cannot be.
+/// Moves an endpoint to the front, because reports use the names and the preset of the first one,
+/// and applies the settings of the command line. Prints an error if the endpoint or the preset does
+/// not exist.
 pub(super) fn choose(
     config: &mut Config,
     name: &str,
@@ -74,7 +75,7 @@ pub(super) fn choose(
     Ok(())
 }
 
-/// The same in settings, which are as they were where there is no such endpoint.
+/// Does the same in `settings`, which stay unchanged if the endpoint does not exist.
 pub(super) fn choose_in(
     settings: &mut Settings,
     name: &str,
@@ -99,7 +100,7 @@ pub(super) fn choose_in(
     }
 }
 
-/// The word that the configuration uses.
+/// Returns the value that the configuration uses.
 pub(super) fn word(expose: Expose) -> &'static str {
     match expose {
         Expose::All => "all",

@@ -1,5 +1,5 @@
-//! An entry of the configuration from the command line, from a file or from
-//! stdin: JSON with comments and trailing commas, as in the configuration.
+//! Reads a configuration entry from the command line, a file or stdin. Comments and trailing commas
+//! are allowed, as in the configuration.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,10 +11,10 @@ use crate::admin_client::Trouble;
 use crate::config::syntax;
 use crate::terminal::plain;
 
-/// A longer text is no entry.
+/// The size limit of an entry, in bytes.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// The text of a file, of stdin for `-`.
+/// Reads the text of a file, or of stdin for `-`.
 pub(super) fn read_text(file: &str) -> Result<String, Trouble> {
     let mut text = String::new();
     let read = match file {
@@ -37,16 +37,15 @@ pub(super) fn read_text(file: &str) -> Result<String, Trouble> {
     }
 }
 
-/// An object. What is wrong with the text is told by its place, not by what
-/// stands there.
+/// Parses a JSON object. Errors give the position and do not quote the text.
 pub(super) fn parse(text: &str, what: &str) -> Result<Value, Trouble> {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &syntax()).map_err(|error| {
         let before = text.get(..error.range().start).unwrap_or(text);
         let line = before.matches('\n').count() + 1;
-        Trouble::usage(format!("{what} is not JSON, by line {line}"))
+        Trouble::usage(format!("{what} is not valid JSON: see line {line}"))
     })?;
     match parsed.value.map(Value::from) {
         Some(value) if value.is_object() => Ok(value),
-        _ => Err(Trouble::usage(format!("{what} is no JSON object"))),
+        _ => Err(Trouble::usage(format!("{what} is not a JSON object"))),
     }
 }

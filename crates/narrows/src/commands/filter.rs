@@ -1,5 +1,5 @@
-//! The filters: text in, shorter text out. They read a file or stdin, print
-//! the text alone, and say on stderr where the input is not what it should be.
+//! The filters, which shorten a text. They read a file or stdin, print only the resulting text to
+//! stdout, and report the position of invalid input on stderr.
 
 use std::fmt::Display;
 use std::io::{self, Read};
@@ -84,8 +84,7 @@ pub(crate) async fn prune(options: &Prune) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The answer of the tool of this name: one text, as long as it may be, and all
-/// the time it takes.
+/// Calls the tool of the same name on one text, without limits on size or time.
 async fn prune_text(options: &Prune, text: &str, source: SourceType) -> anyhow::Result<Value> {
     let settings = PrunerSettings {
         max_input_chars: usize::MAX,
@@ -113,11 +112,11 @@ async fn prune_text(options: &Prune, text: &str, source: SourceType) -> anyhow::
         .await;
     let result = result.context("the text cannot be pruned")?;
     let answer = result.member("structuredContent");
-    let answer = answer.context("the pruner gave no answer")?;
+    let answer = answer.context("the pruner returned no result")?;
     Ok(answer.decode()?)
 }
 
-/// Where and why the input is not what it should be.
+/// A position in the input and the reason why it is invalid.
 struct Wrong {
     line: usize,
     column: usize,
@@ -141,7 +140,7 @@ impl From<toon::NotEncodable> for Wrong {
             toon::NotEncodable::Lossy { what, line, column } => Wrong {
                 line,
                 column,
-                what: format!("TOON would not keep {what}"),
+                what: format!("TOON cannot represent {what}"),
             },
         }
     }
@@ -157,7 +156,7 @@ impl From<toon::NotToon> for Wrong {
     }
 }
 
-/// Reads, works, prints.
+/// Reads the input, applies `work` and prints the result.
 fn filter(
     input: &Input,
     work: impl FnOnce(&[u8]) -> Result<String, Wrong>,
@@ -191,7 +190,7 @@ fn read(input: &Input) -> Result<Vec<u8>, Exit> {
     })
 }
 
-/// The place of the first byte that is no UTF-8, if there is one.
+/// Returns the input as text, or the position of the first byte that is not UTF-8.
 fn utf8(input: &[u8]) -> Result<&str, Wrong> {
     std::str::from_utf8(input).map_err(|error| {
         let before = String::from_utf8_lossy(&input[..error.valid_up_to()]);
@@ -220,7 +219,7 @@ fn name(input: &Input) -> impl Display {
     }
 }
 
-/// Text of its own ends with a newline; another one would be one too many.
+/// Prints the text, with a final newline unless it has one.
 fn print(text: &str) -> io::Result<()> {
     let newline = if text.ends_with('\n') { "" } else { "\n" };
     answer(&format!("{text}{newline}"))

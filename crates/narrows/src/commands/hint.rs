@@ -1,4 +1,4 @@
-//! What to do about a server that does not start.
+//! Hints for servers that do not start.
 
 use narrows_gateway::settings::{
     RemoteProtocol, RemoteSettings, StdioSettings, Transport, UpstreamKind, UpstreamSettings,
@@ -6,7 +6,7 @@ use narrows_gateway::settings::{
 use narrows_upstream::{Failure, FailureKind};
 use narrows_wire::frame::Framing;
 
-/// The stable word for programs.
+/// Returns the stable identifier of a failure kind.
 pub(super) fn word(kind: FailureKind) -> &'static str {
     match kind {
         FailureKind::NotFound => "not_found",
@@ -23,14 +23,14 @@ pub(super) fn word(kind: FailureKind) -> &'static str {
     }
 }
 
-/// What a person could try next. It holds no value of `args`, `env`, `headers`
-/// or of a URL's path: those may be secrets.
+/// Suggests a next step to the user. The hint contains no values of `args`, `env` or `headers` and
+/// no URL path, because these may be secrets.
 pub(super) fn hint(failure: &Failure, settings: &UpstreamSettings) -> Option<String> {
     match (&settings.kind, failure.kind) {
-        // The reason says what to do.
+        // The failure message already says what to do.
         (_, FailureKind::Recursion) => None,
         (_, FailureKind::UnsupportedRevision) => {
-            let text = "use a release of the server that also speaks an older revision";
+            let text = "use a release of the server that also supports an older revision";
             Some(text.to_owned())
         }
         (UpstreamKind::Stdio(stdio), FailureKind::NotFound) => Some(not_found(stdio, failure)),
@@ -45,10 +45,10 @@ pub(super) fn hint(failure: &Failure, settings: &UpstreamSettings) -> Option<Str
             Some("run the command by hand to see more".to_owned())
         }
         (UpstreamKind::Stdio(_), FailureKind::Protocol) if is_echo(failure) => {
-            Some("look at \"command\" and \"args\": they start another program".to_owned())
+            Some("check \"command\" and \"args\": they start a different program".to_owned())
         }
         (UpstreamKind::Stdio(_), FailureKind::Protocol | FailureKind::WrongTransport) => {
-            let text = "stdout is for messages only: does it print something else there?";
+            let text = "stdout is reserved for messages: does the program print anything else?";
             Some(text.to_owned())
         }
         (UpstreamKind::Stdio(stdio), FailureKind::TimedOut) => Some(silent(stdio, settings)),
@@ -63,13 +63,13 @@ fn of_remote(
     remote: &RemoteSettings,
     settings: &UpstreamSettings,
 ) -> Option<String> {
-    // Before all that such a server may look like: JSON-RPC by POST is most of Streamable HTTP.
+    // Checked before `speaks`, because plain JSON-RPC over POST looks much like Streamable HTTP.
     let is_web = matches!(
         failure.speaks,
         None | Some(Transport::Http | Transport::Rpc)
     );
     if failure.kind == FailureKind::WrongTransport && is_web && names_rpc_twice(remote) {
-        return Some("leave /rpc out of the url: it is appended to it".to_owned());
+        return Some("remove /rpc from the url: it is appended automatically".to_owned());
     }
     if let Some(transport) = failure.speaks {
         return Some(speaks(transport, remote));
@@ -78,40 +78,40 @@ fn of_remote(
         FailureKind::Connect if is_without_tls(failure) => Some(no_tls(remote)),
         FailureKind::Connect if never_connected(failure) => Some(no_connection(remote)),
         FailureKind::Connect => {
-            Some("it was there and closed the connection; its own log may say why".to_owned())
+            Some("the server closed the connection; its log may say why".to_owned())
         }
         FailureKind::Protocol if wants_another_site(failure) => {
-            let text = "use the host and port in \"url\" by which the server names itself, or have \
-                        it name itself as it is reached from here";
+            let text = "set \"url\" to the host and port that the server announces, or make it announce \
+                        the address used here";
             Some(text.to_owned())
         }
         FailureKind::WrongTransport | FailureKind::Protocol => Some(wrong_url(remote)),
         FailureKind::Refused if is_web_page(failure) => Some(wrong_url(remote)),
-        // Whoever waits longer for the connection than for all of it knows less.
+        // If connecting may take as long as the whole start, the connection may never have been
+        // made.
         FailureKind::TimedOut if settings.connect_timeout >= settings.startup_timeout => {
             Some(no_connection(remote))
         }
         FailureKind::TimedOut => {
-            Some("the server accepted the connection and did not answer".to_owned())
+            Some("the server accepted the connection but did not respond".to_owned())
         }
         _ => None,
     }
 }
 
 fn sign_in(failure: &Failure, remote: &RemoteSettings) -> String {
-    let text = "it wants credentials: \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}";
-    // Many frameworks refuse a WebSocket at a path that they do not know by 403.
+    let text = "it requires credentials: set \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}";
+    // Many frameworks answer a WebSocket request for an unknown path with 403.
     let is_forbidden = failure.detail.contains(" answered HTTP 403 ");
     match remote.protocol {
         RemoteProtocol::WebSocket if is_forbidden => {
-            format!("{text}; or the path is wrong: WebSocket servers often sit at /ws")
+            format!("{text}; or the path is wrong: WebSocket servers are often at /ws")
         }
         _ => text.to_owned(),
     }
 }
 
-/// What to write instead, for a server that speaks something else than it is
-/// configured for.
+/// Suggests the configuration for a server that speaks another transport than configured.
 fn speaks(transport: Transport, remote: &RemoteSettings) -> String {
     let word = transport.as_str();
     let mut text = format!("it speaks {word}: set \"type\": \"{word}\"");
@@ -131,22 +131,22 @@ fn speaks(transport: Transport, remote: &RemoteSettings) -> String {
 
 fn wrong_url(remote: &RemoteSettings) -> String {
     let usual = match remote.protocol {
-        RemoteProtocol::HttpOrSse => "MCP servers often sit at /mcp, older ones at /sse",
-        RemoteProtocol::Http => "MCP servers often sit at /mcp",
-        RemoteProtocol::Sse => "HTTP+SSE servers often sit at /sse",
-        RemoteProtocol::WebSocket => "WebSocket servers often sit at /ws",
+        RemoteProtocol::HttpOrSse => "MCP servers are often at /mcp, older ones at /sse",
+        RemoteProtocol::Http => "MCP servers are often at /mcp",
+        RemoteProtocol::Sse => "HTTP+SSE servers are often at /sse",
+        RemoteProtocol::WebSocket => "WebSocket servers are often at /ws",
         RemoteProtocol::Rpc => "requests go to /rpc below it",
     };
     format!("is this the right URL? {usual}")
 }
 
-/// Whether the url ends in what is appended to it.
+/// Returns true if the URL already ends in the path that the gateway appends.
 fn names_rpc_twice(remote: &RemoteSettings) -> bool {
     let path = remote.url.path().trim_end_matches('/');
     remote.protocol == RemoteProtocol::Rpc && path.ends_with("/rpc")
 }
 
-/// Whether TLS was answered by something else, in the words of rustls.
+/// Returns true if the server did not answer in TLS, judging by the error text of rustls.
 fn is_without_tls(failure: &Failure) -> bool {
     failure.detail.contains("InvalidContentType")
 }
@@ -159,44 +159,45 @@ fn no_tls(remote: &RemoteSettings) -> String {
     format!("it does not seem to speak TLS: write {scheme}:// in the url")
 }
 
-/// The gateway says so in its own words; there is no kind for it.
+/// Recognises a web page by the gateway's error text, because no `FailureKind` stands for it.
 fn is_web_page(failure: &Failure) -> bool {
     failure.detail.ends_with(": a web page")
 }
 
-/// Whether there was no connection at all, likewise.
+/// Returns true if no connection was made, judging by the gateway's error text.
 fn never_connected(failure: &Failure) -> bool {
     failure.detail.starts_with("no connection to ")
 }
 
-/// Whether a server of HTTP+SSE names an address that it was not reached by, likewise.
+/// Returns true if an HTTP+SSE server names an address on another site, judging by the gateway's
+/// error text.
 fn wants_another_site(failure: &Failure) -> bool {
     failure.detail.ends_with("which is another site")
 }
 
-/// Whether the process could not even be started, also in the gateway's words.
+/// Returns true if the process could not be started, judging by the gateway's error text.
 fn never_ran(failure: &Failure) -> bool {
     failure.detail.starts_with("cannot start '")
 }
 
 fn not_started(stdio: &StdioSettings, failure: &Failure) -> Option<String> {
     if stdio.cwd.as_ref().is_some_and(|cwd| !cwd.is_dir()) {
-        let text = "look at `cwd`; a relative one starts at the folder of the configuration file";
+        let text = "check `cwd`; a relative path starts at the folder of the configuration file";
         return Some(text.to_owned());
     }
     let denied = failure.detail.contains("Permission denied");
-    denied.then(|| "may you run it? chmod +x makes a file a program".to_owned())
+    denied.then(|| "check its permissions: chmod +x makes a file executable".to_owned())
 }
 
-/// For a process that runs and has not answered. What frames its messages
-/// otherwise than we do waits for the end of the first one.
+/// Returns the hint for a process that runs but has not responded. A server with another framing
+/// waits for the end of the first message.
 fn silent(stdio: &StdioSettings, settings: &UpstreamSettings) -> String {
     let framing = match stdio.framing {
         Framing::Newline => {
             "a server that frames messages as language servers do needs \
              \"stdio_mode\": \"content-length\""
         }
-        Framing::ContentLength => "most servers do without \"stdio_mode\": \"content-length\"",
+        Framing::ContentLength => "most servers do not use \"stdio_mode\": \"content-length\"",
     };
     let above = settings.startup_timeout.as_secs_f64();
     format!(
@@ -205,24 +206,23 @@ fn silent(stdio: &StdioSettings, settings: &UpstreamSettings) -> String {
     )
 }
 
-/// A module or a file that the program did not find, by what the usual
-/// interpreters write to stderr.
+/// Recognises a missing module or file by the stderr output of common interpreters.
 fn missing_part(failure: &Failure) -> Option<String> {
     let has = |text: &str| failure.stderr.iter().any(|line| line.contains(text));
     let hint = if has("ModuleNotFoundError: No module named") {
         "a Python module is missing: install it for the Python of \"command\", or start the \
-         server with uvx, which brings its modules"
+         server with uvx, which installs its modules"
     } else if has("can't open file") || has("Cannot find module '/") {
-        "look at the path of the script in \"args\": a relative one starts at \"cwd\""
+        "check the path of the script in \"args\": a relative path starts at \"cwd\""
     } else if has("Cannot find module") || has("Cannot find package") {
-        "a Node.js package is missing: run npm install where the server is, or start it with npx"
+        "a Node.js package is missing: run npm install in the server's folder, or start it with npx"
     } else {
         return None;
     };
     Some(hint.to_owned())
 }
 
-/// Whether the program sends back what it receives, in the gateway's words.
+/// Returns true if the program echoes its input, judging by the gateway's error text.
 fn is_echo(failure: &Failure) -> bool {
     failure.detail.starts_with("it sends back ")
 }
@@ -237,8 +237,8 @@ fn not_found(stdio: &StdioSettings, failure: &Failure) -> String {
             format!("{command} comes with Node.js; install it, or fix PATH")
         }
         command @ ("uvx" | "uv") => format!("{command} comes with uv; install it, or fix PATH"),
-        command if command.contains('/') => "look at the path of the command".to_owned(),
-        _ => "install it, write its whole path, or fix PATH".to_owned(),
+        command if command.contains('/') => "check the path of the command".to_owned(),
+        _ => "install it, use its full path, or fix PATH".to_owned(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Entries whose URL is the address where the gateway itself listens.
+//! Detects servers whose URL is the gateway's own listen address.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -6,9 +6,8 @@ use http::Uri;
 use narrows_gateway::settings::{Settings, UpstreamKind};
 use narrows_upstream::{Failure, FailureKind, State as UpstreamState};
 
-/// Disables servers whose URL is the address `listen` of the same file: a
-/// gateway with this file reaches itself there. Returns their places, and why
-/// they cannot be used.
+/// Disables servers whose URL is the `listen` address of the same file, because a gateway with this
+/// file would connect to itself. Returns their indexes and failures.
 pub(super) fn leading_back(settings: &mut Settings, listen: SocketAddr) -> Vec<(usize, Failure)> {
     let mut found = Vec::new();
     for (place, upstream) in settings.upstreams.iter_mut().enumerate() {
@@ -27,7 +26,7 @@ pub(super) fn leading_back(settings: &mut Settings, listen: SocketAddr) -> Vec<(
     found
 }
 
-/// The state of such a server.
+/// Returns the state of such a server.
 pub(super) fn down(failure: Failure) -> UpstreamState {
     UpstreamState::Down {
         failure: failure.into(),
@@ -36,7 +35,7 @@ pub(super) fn down(failure: Failure) -> UpstreamState {
     }
 }
 
-/// Whether a URL names the address that a gateway listens on.
+/// Returns true if a URL leads to the address that a gateway listens on.
 fn is_at(url: &Uri, listen: SocketAddr) -> bool {
     let usual = match url.scheme_str() {
         Some("https" | "wss") => 443,

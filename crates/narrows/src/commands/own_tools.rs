@@ -1,4 +1,4 @@
-//! Tools of the gateway itself, which endpoints list besides those of servers.
+//! The gateway's own tools, which endpoints list in addition to those of servers.
 
 use narrows_gateway::Gateway;
 use narrows_gateway::settings::{Expose, Settings};
@@ -6,8 +6,8 @@ use narrows_shape::estimate_tokens;
 
 use crate::terminal::{grouped, plain};
 
-/// Names and token counts of the gateway's own tools on the first endpoint.
-/// Empty where that endpoint lists tools of its own in place of the servers'.
+/// The names and token counts of the gateway's own tools on the first endpoint. Empty if that
+/// endpoint lists its own tools instead of the servers'.
 #[derive(Default)]
 pub(super) struct GatewayTools(Vec<(String, usize)>);
 
@@ -23,7 +23,7 @@ impl GatewayTools {
         GatewayTools(own.collect())
     }
 
-    /// What follows the total of the servers' tools.
+    /// Returns the text that follows the total of the servers' tools.
     pub(super) fn behind_totals(&self) -> String {
         if self.0.is_empty() {
             return String::new();

@@ -1,4 +1,4 @@
-//! `narrows presets`: the presets of a gateway that runs.
+//! `narrows presets`: the presets of a running gateway.
 
 use std::fmt::Write;
 use std::io;
@@ -55,7 +55,7 @@ async fn list(asking: &Asking, environment: &Environment) -> Result<Exit, Troubl
     let palette = Palette::of(&io::stdout(), environment.no_color());
     let text = match asking.json {
         true => format!("{value:#}\n"),
-        false if list.presets.is_empty() => "there is no preset\n".to_owned(),
+        false if list.presets.is_empty() => "there are no presets\n".to_owned(),
         false => list.for_people(palette),
     };
     answer(&text)?;
@@ -112,14 +112,14 @@ async fn use_preset(options: &UsePreset, environment: &Environment) -> Result<Ex
     let value = client.send(Method::PUT, path, Some(&body)).await?;
     let text = match (options.asking.json, &options.id) {
         (true, _) => format!("{value:#}\n"),
-        (false, Some(id)) => format!("session {number} has the preset '{}' now\n", plain(id)),
-        (false, None) => format!("session {number} has no preset of its own now\n"),
+        (false, Some(id)) => format!("session {number} now has the preset '{}'\n", plain(id)),
+        (false, None) => format!("session {number} now has no preset of its own\n"),
     };
     answer(&text)?;
     Ok(Exit::Done)
 }
 
-/// Asks for a change of the configuration.
+/// Requests a change of the configuration.
 async fn ask(
     client: &AdminClient,
     method: Method,
@@ -178,7 +178,7 @@ impl Preset {
         text
     }
 
-    /// Where it is in force.
+    /// Describes the endpoints and sessions that use the preset.
     fn in_force(&self) -> String {
         let mut parts = Vec::new();
         if !self.endpoints.is_empty() {
@@ -195,7 +195,7 @@ impl Preset {
     }
 }
 
-/// The entries of a list in a line.
+/// Formats the entries of a list in one line.
 fn entries_as_text(entries: Option<&[String]>) -> String {
     match entries {
         None => "not restricted".to_owned(),

@@ -1,8 +1,7 @@
-//! `narrows pruner`: the pruner alone, over HTTP.
+//! `narrows pruner`: only the pruner, over HTTP.
 //!
-//! It is a gateway with one built-in server, so that MCP clients find the
-//! pruner at `/mcp`, too. It reads no configuration: what can be set is set by
-//! the variables `MCP_PRUNER_*`.
+//! It is a gateway with one built-in server, so MCP clients can also use the pruner at `/mcp`. It
+//! reads no configuration file; the variables `MCP_PRUNER_*` set its options.
 
 use std::fmt::Display;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -37,7 +36,7 @@ pub(crate) async fn run(
 ) -> anyhow::Result<Exit> {
     let Some(listen) = address(environment) else {
         let host = plain(environment.text(HOST).unwrap_or_default());
-        say(format_args!("error: {HOST} '{host}' is no address"));
+        say(format_args!("error: {HOST} '{host}' is not an address"));
         say("  help: write it as 127.0.0.1, ::1 or localhost");
         return Ok(Exit::Usage);
     };
@@ -77,10 +76,10 @@ fn address(environment: &Environment) -> Option<SocketAddr> {
     }
 }
 
-/// How long a text can be recovered, in seconds, if the environment does not say.
+/// The default time for which a text can be recovered, in seconds.
 const PRUNER_TTL_S: u64 = 600;
 
-/// By which names we may be called: where we listen, and what the variable adds.
+/// Returns the accepted host names: the listen address and those in the variable.
 fn hosts(environment: &Environment, address: SocketAddr) -> Vec<String> {
     let more = environment.text(HOSTS).unwrap_or_default().split(',');
     let more = more.map(str::trim).filter(|host| !host.is_empty());
@@ -88,8 +87,8 @@ fn hosts(environment: &Environment, address: SocketAddr) -> Vec<String> {
     more.chain([reachable(address).to_string()]).collect()
 }
 
-/// Enough for a text that is just not too long, each character an escape, and
-/// for longer ones to be passed on as they are rather than refused.
+/// Returns the message size limit. It admits the longest text to prune even if every character is
+/// escaped, and longer texts, which are returned unchanged rather than refused.
 fn message_bytes(settings: &Settings) -> usize {
     const MOST: usize = 1 << 30;
     let longest = settings.pruner.max_input_chars.saturating_mul(8);
@@ -106,7 +105,7 @@ fn settings(environment: &Environment) -> Settings {
             max_input_chars: number(environment, MAX_INPUT_CHARS, pruner.max_input_chars),
         },
         recovery: RecoverySettings {
-            // Longer than a century is for ever; clocks go no further than they can.
+            // More than a century counts as forever. Clocks could not represent much later times.
             ttl: Duration::from_secs(
                 number(environment, TTL, PRUNER_TTL_S).min(u64::from(u32::MAX)),
             ),
@@ -116,14 +115,15 @@ fn settings(environment: &Environment) -> Settings {
     }
 }
 
-/// A variable that is no number is not worth refusing to start.
+/// Reads a number from a variable. An invalid value is no reason not to start, so it only logs a
+/// warning.
 fn number<T: FromStr + Display>(environment: &Environment, name: &str, default: T) -> T {
     let Some(text) = environment.text(name).filter(|text| !text.is_empty()) else {
         return default;
     };
     text.trim().parse().unwrap_or_else(|_| {
         let text = plain(text);
-        tracing::warn!("{name} is '{text}', which is no number that fits; it counts as {default}");
+        tracing::warn!("{name} is '{text}', which is not a valid number; using {default}");
         default
     })
 }

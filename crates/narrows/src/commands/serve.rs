@@ -25,7 +25,7 @@ use crate::telemetry::Telemetry;
 use crate::terminal::{counted, plain, say};
 use crate::token::{TokenKind, new_token};
 
-/// Connections that may wait to be accepted.
+/// The length of the queue of connections to accept.
 const BACKLOG: u32 = 1024;
 
 pub(crate) async fn run(
@@ -44,14 +44,14 @@ pub(crate) async fn run(
             None => {
                 let text = plain(text);
                 say(format_args!(
-                    "error: --listen '{text}' is no address and port"
+                    "error: --listen '{text}' is not an address with a port"
                 ));
                 say("  help: write it as 127.0.0.1:7420");
                 return Ok(Exit::Usage);
             }
         },
     };
-    // Before anything is started: a second gateway must not disturb the first.
+    // Bound before anything starts, so that a second gateway does not disturb the first.
     let beyond = match options.insecure || has_tokens(&config) {
         true => Beyond::Allowed,
         false => Beyond::Refused("give clients tokens (see `narrows token --help`)"),
@@ -62,8 +62,8 @@ pub(crate) async fn run(
     };
     let signals = Signals::new()?;
     log_problems(&config);
-    // The operator's token of this run; whoever can read the file has it. It is
-    // written before the address is told, so that who was told can use it.
+    // The admin token of this run. Anyone who can read the file can use it. The file is written
+    // before the address is announced, so that readers of the announcement can use it at once.
     let admin_token = new_token(TokenKind::Admin);
     let url = format!("http://{}", reachable(address));
     let file = RuntimeFile::write(environment, &url, &admin_token, config.file.as_deref());
@@ -72,7 +72,7 @@ pub(crate) async fn run(
             "there is no runtime file, so `narrows servers` needs --url and a configured token: {error}"
         );
     });
-    // Dropped, and so removed, at the end.
+    // Dropped at the end, which removes the file.
     let file = Arc::new(file.ok());
     announce(&config, address, environment, telemetry);
 
@@ -106,7 +106,7 @@ pub(crate) async fn run(
         if let Some(Some(file)) = runtime_file.upgrade().as_deref()
             && let Err(error) = file.set_config(config)
         {
-            tracing::warn!("the runtime file does not name the new configuration file: {error}");
+            tracing::warn!("cannot record the new configuration file in the runtime file: {error}");
         }
     });
     let settings = HttpSettings {
@@ -121,14 +121,14 @@ pub(crate) async fn run(
     Ok(Exit::Done)
 }
 
-/// Whether we may listen where other machines can reach us.
+/// Permission to listen on addresses that other machines can reach.
 pub(super) enum Beyond {
     Allowed,
-    /// Not without this.
+    /// Refused, with a hint on how to get permission.
     Refused(&'static str),
 }
 
-/// Lets operators in with the token of this run, or the configured one.
+/// Accepts the token of this run and the configured token on the admin API.
 fn accept(desk: &AdminDesk, admin: &AdminChecked, token: &str) {
     let of_this_run = AdminToken {
         origin: TokenOrigin::ThisRun,
@@ -142,8 +142,8 @@ fn accept(desk: &AdminDesk, admin: &AdminChecked, token: &str) {
     desk.accept(tokens, admin.remote);
 }
 
-/// Who may read the metrics: whoever is on this machine, unless operators have
-/// a token of their own.
+/// Decides who may read the metrics: local clients or, with a configured admin token, holders of an
+/// admin token.
 fn metrics_access(admin: &AdminChecked, desk: &Arc<AdminDesk>) -> MetricsAccess {
     match (admin.open_metrics, &admin.token) {
         (true, _) => MetricsAccess::Open,
@@ -157,8 +157,8 @@ fn metrics_access(admin: &AdminChecked, desk: &Arc<AdminDesk>) -> MetricsAccess 
     }
 }
 
-/// Takes the address, or says why that cannot be. `flag` is the option or
-/// variable by which the user chooses it.
+/// Binds the address, or prints an error. `flag` names the option or variable that sets the
+/// address.
 pub(super) async fn bind(
     listen: SocketAddr,
     beyond: Beyond,
@@ -171,7 +171,7 @@ pub(super) async fn bind(
             "error: {listen} can be reached from other machines"
         ));
         say(format_args!(
-            "  help: anybody there could use every tool; {instead}, or say --insecure"
+            "  help: anyone there could use every tool; {instead}, or use --insecure"
         ));
         return Err(Exit::Usage);
     }
@@ -183,26 +183,26 @@ pub(super) async fn bind(
         say(format_args!("error: cannot listen on {listen}: {error}"));
         if error.kind() == ErrorKind::AddrInUse {
             say(format_args!(
-                "  help: another narrows may be running; choose a port with {flag}"
+                "  help: another gateway may be running; choose another port with {flag}"
             ));
         }
         Exit::Failed
     })
 }
 
-/// Listens with room for a burst of connections.
+/// Listens with a backlog for a burst of connections.
 fn open(listen: SocketAddr) -> io::Result<TcpListener> {
     let socket = match listen {
         SocketAddr::V4(_) => TcpSocket::new_v4(),
         SocketAddr::V6(_) => TcpSocket::new_v6(),
     }?;
-    // As the standard library does: a restart need not wait for old connections.
+    // As in the standard library, so that a restart does not have to wait for old connections.
     socket.set_reuseaddr(true)?;
     socket.bind(listen)?;
     socket.listen(BACKLOG)
 }
 
-/// Serves until a signal comes, lets calls in flight finish, and then ends.
+/// Serves until a signal arrives, drains the calls in flight and shuts down.
 pub(super) async fn run_until_signal(
     listener: TcpListener,
     gateway: Gateway,
@@ -216,13 +216,13 @@ pub(super) async fn run_until_signal(
         () = &mut serving => gateway.shutdown().await,
         () = drained(signals, &gateway) => {
             stop.cancel();
-            // At the same time: the grace period is one for all.
+            // Concurrently, because they share one grace period.
             tokio::join!(serving, gateway.shutdown());
         }
     }
 }
 
-/// Where we are, and what to paste into clients.
+/// Announces the address and prints the entries for client configurations.
 fn announce(
     config: &Config,
     address: SocketAddr,
@@ -259,8 +259,8 @@ fn announce(
         .file
         .as_deref()
         .and_then(|file| MoveFirst::of(file, environment));
-    // An entry of ours in the file that we read would take the place of its
-    // servers, or lead back to us.
+    // In a file that the gateway reads, an entry for the gateway would replace the servers in it or
+    // lead back to the gateway.
     let client = move_first.as_ref().map(|it| it.client);
     let claude = Some(claude).filter(|_| client != Some("Claude Code"));
     let cursor = Some(cursor.to_string()).filter(|_| client.is_none());
@@ -277,7 +277,7 @@ fn announce(
             let _ = writeln!(lines, "  {client}  {text}");
         }
     }
-    // The default one comes first, and is what the lines above are about.
+    // The first one is the default endpoint, described by the lines above.
     let others = config.checked.gateway.endpoints.iter().skip(1);
     let endpoints: Vec<String> = others
         .map(|endpoint| format!("{url}/{}", endpoint.name))
@@ -306,25 +306,25 @@ fn announce(
     if !address.ip().is_loopback() {
         if has_tokens(config) {
             tracing::warn!(
-                "tokens and results travel unencrypted to {address}; put a proxy with TLS before it"
+                "tokens and results are sent unencrypted to {address}; put a TLS proxy in front of it"
             );
         } else if config.checked.gateway.clients.is_empty() {
-            tracing::warn!("anybody who can reach {address} may use every tool");
+            tracing::warn!("anyone who can reach {address} may use every tool");
         }
         if config.checked.allowed_hosts.is_empty() {
             tracing::warn!(
-                "clients that call us by another name than localhost are refused until `allowed_hosts` has it"
+                "clients that use a host name other than localhost are refused unless `allowed_hosts` lists it"
             );
         }
     }
 }
 
-/// The advice for a gateway that reads the file of a client: that client cannot
-/// have an entry for the gateway before its servers are in another file.
+/// Advice for a gateway that reads a client's own file. The client can have an entry for the
+/// gateway only after its servers have moved to another file.
 struct MoveFirst<'a> {
     client: &'static str,
     file: &'a Path,
-    /// The file of the gateway's own that they go to.
+    /// The file of the gateway to which the servers move.
     target: Option<PathBuf>,
 }
 
@@ -370,14 +370,13 @@ impl fmt::Display for MoveFirst<'_> {
     }
 }
 
-/// Whether there are clients with tokens, and so nobody else comes in from
-/// other machines.
+/// Returns true if any client has a token, so that other machines cannot connect without one.
 fn has_tokens(config: &Config) -> bool {
     let mut clients = config.checked.gateway.clients.iter();
     clients.any(|client| client.token.is_some())
 }
 
-/// An address that a client on this machine can connect to.
+/// Returns an address that a client on this machine can connect to.
 pub(super) fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

@@ -1,4 +1,4 @@
-//! `narrows servers`: the servers of a gateway that runs.
+//! `narrows servers`: the servers of a running gateway.
 
 mod added;
 mod described;
@@ -32,12 +32,12 @@ pub(crate) async fn run(options: Servers, environment: &Environment) -> anyhow::
         ServersAction::Add(options) => add(&options, environment).await,
         ServersAction::Remove(options) => {
             let path = Resource::at(&["servers", &options.id]);
-            let done = "removed ID from the file; the gateway had removed it before";
+            let done = "removed ID from the file; the gateway had already removed it";
             change(Method::DELETE, path, done, &options, environment).await
         }
         ServersAction::Disable(options) => {
             let path = Resource::at(&["servers", &options.id, "disable"]);
-            let done = "disabled ID in the file; the gateway had disabled it before";
+            let done = "disabled ID in the file; the gateway had already disabled it";
             change(Method::POST, path, done, &options, environment).await
         }
         ServersAction::Enable(options) => enable(&options, environment).await,
@@ -91,9 +91,10 @@ async fn add(options: &AddServer, environment: &Environment) -> Result<Exit, Tro
     let wait = Wait {
         id,
         seconds: options.waiting.wait,
-        // One that is added as switched off is at its end.
+        // A server added as disabled is in its final state.
         until_enabled: false,
-        // Without --replace too: a server that was just added and never came up is replaced.
+        // Also without --replace: the gateway replaces a server that was added at run time and
+        // never came up.
         is_entry: true,
         json: options.answer_json,
     };
@@ -132,7 +133,7 @@ async fn restart(options: &RestartServer, environment: &Environment) -> Result<E
     tell_end(&client, value, wait, environment).await
 }
 
-/// A change after which there is nothing to wait for.
+/// Makes a change that needs no waiting.
 async fn change(
     method: Method,
     path: Resource,
@@ -154,18 +155,18 @@ async fn change(
     Ok(Exit::Done)
 }
 
-/// What is waited for after a change.
+/// The server to wait for after a change.
 struct Wait<'a> {
     id: &'a str,
     seconds: u64,
-    /// Whether a server that is switched off is still to be switched on.
+    /// True if a disabled server is about to be enabled, so that waiting continues.
     until_enabled: bool,
-    /// Whether the change is a whole entry, and not a switch.
+    /// True if the change is a whole entry, false if it only enables or restarts the server.
     is_entry: bool,
     json: bool,
 }
 
-/// Tells a change at once, and then what became of the server.
+/// Prints a change at once, and then the resulting state of the server.
 async fn tell_change(
     client: &AdminClient,
     value: Value,
@@ -177,7 +178,7 @@ async fn tell_change(
     match wait.is_entry {
         true => change.name_replaced(wait.id),
         false => {
-            let done = "enabled ID in the file; the gateway had enabled it before";
+            let done = "enabled ID in the file; the gateway had already enabled it";
             change.name_in_file(done, wait.id);
         }
     }
@@ -199,7 +200,7 @@ async fn tell_end(
         _ => settled(client, &wait).await.map(Some),
     };
     if wait.json {
-        // The change is told even if the server can no longer be asked for.
+        // The change is printed even if the state of the server is no longer available.
         if let (Some(members), Ok(Some(server))) = (value.as_object_mut(), &server) {
             members.insert("server".to_owned(), server.clone());
         }
@@ -218,14 +219,14 @@ async fn tell_end(
     let id = plain(wait.id);
     if server.is_left_out() {
         say(format_args!(
-            "error: server '{id}' cannot be started as it is configured, and stays left out until \
-             that is corrected"
+            "error: server '{id}' cannot be started as configured, and is left out until the \
+             configuration is corrected"
         ));
         return Ok(Exit::Failed);
     }
     if server.is_given_up() {
         say(format_args!(
-            "error: server '{id}' did not come up, and is not tried again until its entry changes"
+            "error: server '{id}' did not come up, and is not retried until its entry changes"
         ));
         let id = shell_word(wait.id);
         say(format_args!(
@@ -237,21 +238,21 @@ async fn tell_end(
         true => {
             let seconds = wait.seconds;
             say(format_args!(
-                "error: server '{id}' is not up after {seconds} s; it goes on starting"
+                "error: server '{id}' is not up after {seconds} s; it is still starting"
             ));
         }
         false => say(format_args!(
-            "error: server '{id}' did not come up; the gateway goes on trying"
+            "error: server '{id}' did not come up; the gateway keeps trying"
         )),
     }
     let id = shell_word(wait.id);
     say(format_args!(
-        "  help: `narrows servers show {id}` tells how it goes on"
+        "  help: `narrows servers show {id}` shows its state"
     ));
     Ok(Exit::Failed)
 }
 
-/// The server as soon as it is up or has failed, or after the time is over.
+/// Returns the server once it is up or has failed, or when the time is over.
 async fn settled(client: &AdminClient, wait: &Wait<'_>) -> Result<Value, Trouble> {
     let deadline = Instant::now() + Duration::from_secs(wait.seconds);
     let mut pause = Duration::from_millis(50);
@@ -269,7 +270,7 @@ async fn settled(client: &AdminClient, wait: &Wait<'_>) -> Result<Value, Trouble
     }
 }
 
-/// A flag in a query.
+/// Formats a flag for a query.
 pub(super) fn flag(is_set: bool) -> &'static str {
     if is_set { "true" } else { "false" }
 }

@@ -1,4 +1,4 @@
-//! `narrows sessions`: who is connected to a gateway that runs, and what they do.
+//! `narrows sessions`: the sessions of a running gateway and their calls.
 
 mod happening;
 
@@ -66,7 +66,7 @@ async fn list(asking: &Asking, environment: &Environment) -> Result<Exit, Troubl
     let list: SessionList = client.understood(&value)?;
     let text = match asking.json {
         true => format!("{value:#}\n"),
-        false if list.sessions.is_empty() => "there is no session\n".to_owned(),
+        false if list.sessions.is_empty() => "there are no sessions\n".to_owned(),
         false => {
             let rows: Vec<_> = list.sessions.iter().map(Session::row).collect();
             let head = [
@@ -117,7 +117,7 @@ async fn calls(options: &Calls, environment: &Environment) -> Result<Exit, Troub
     let list: CallList = client.understood(&value)?;
     let text = match options.asking.json {
         true => format!("{value:#}\n"),
-        false if list.calls.is_empty() => "there is no such call\n".to_owned(),
+        false if list.calls.is_empty() => "there are no matching calls\n".to_owned(),
         false => {
             let rows: Vec<_> = list.calls.iter().map(CallLine::row).collect();
             table(CallLine::HEAD, &rows, palette(environment))
@@ -127,7 +127,7 @@ async fn calls(options: &Calls, environment: &Environment) -> Result<Exit, Troub
     Ok(Exit::Done)
 }
 
-/// A line for each happening, until somebody has had enough.
+/// Prints one line per event until interrupted.
 async fn watch(asking: &Asking, environment: &Environment) -> Result<Exit, Trouble> {
     let mut signals = Signals::new()?;
     let client = AdminClient::of(asking, environment)?;
@@ -138,7 +138,7 @@ async fn watch(asking: &Asking, environment: &Environment) -> Result<Exit, Troub
                 return Ok(Exit::Done);
             }
         }
-        say("the gateway has ended");
+        say("the gateway has shut down");
         Ok(Exit::Done)
     };
     tokio::select! {
@@ -152,7 +152,7 @@ fn shown(event: Event, json: bool) -> String {
     if !json {
         return format!("{}  {}\n", time_of(&data), line_of(&name, &data));
     }
-    // The gateway's own words about the stream carry no name inside.
+    // Events about the stream itself carry no name in their data.
     if let Some(members) = data.as_object_mut()
         && !members.contains_key("event")
     {
@@ -161,7 +161,7 @@ fn shown(event: Event, json: bool) -> String {
     format!("{data}\n")
 }
 
-/// Writes a line to stdout; false if its reader has gone away.
+/// Writes a line to stdout. Returns false if the reader has closed the pipe.
 fn is_read(line: &str) -> io::Result<bool> {
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(line.as_bytes());
@@ -200,7 +200,7 @@ impl Session {
     }
 }
 
-/// A time span as people say it.
+/// Formats a duration.
 fn span(seconds: f64) -> String {
     match seconds {
         s if s < 120.0 => format!("{s:.0} s"),

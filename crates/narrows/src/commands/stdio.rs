@@ -1,4 +1,4 @@
-//! `narrows stdio`: the gateway for the one client that started us.
+//! `narrows stdio`: the gateway for the one client that started it.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -59,7 +59,7 @@ pub(crate) async fn run(options: Stdio, environment: &Environment) -> anyhow::Re
     };
     drop(drained);
     let served = match ended {
-        // The client is gone, so its calls are not waited for.
+        // The client is gone, so its calls need not finish.
         Some(served) => {
             Signals::new()?.exit_on_next();
             gateway.shutdown().await;
@@ -67,7 +67,7 @@ pub(crate) async fn run(options: Stdio, environment: &Environment) -> anyhow::Re
         }
         None => {
             stop.cancel();
-            // At the same time: the grace period is one for all.
+            // Concurrently, because they share one grace period.
             tokio::join!(serving, gateway.shutdown()).0
         }
     };
@@ -75,16 +75,13 @@ pub(crate) async fn run(options: Stdio, environment: &Environment) -> anyhow::Re
     match served {
         Ok(()) => Ok(Exit::Done),
         Err(error) => {
-            say(format_args!(
-                "error: the client cannot be read any more: {error}"
-            ));
+            say(format_args!("error: cannot read from the client: {error}"));
             Ok(Exit::Failed)
         }
     }
 }
 
-/// The longest wait for the first request of a gateway that started us in a
-/// circle.
+/// The time limit for the first request of a gateway that started this process recursively.
 const REFUSE_LIMIT: Duration = Duration::from_secs(10);
 
 /// Refuses to serve a gateway that has started itself. A gateway reads the

@@ -1,8 +1,8 @@
-//! Tables for people.
+//! Formats tables for users.
 
 use crate::terminal::{Palette, Tone};
 
-/// Rows under their head; columns are as wide as they need to be.
+/// Formats rows under their headings. Columns are as wide as necessary.
 pub(super) fn table<const N: usize>(
     head: [&str; N],
     rows: &[[String; N]],

@@ -1,4 +1,4 @@
-//! `narrows token`: tokens of clients and operators, and their digests.
+//! `narrows token`: creates tokens for clients and admins, and prints digests.
 
 use std::io::{Read, Write};
 
@@ -11,7 +11,7 @@ use crate::config::clients::{is_name, written};
 use crate::terminal::{plain, say};
 use crate::token::{TokenKind, new_token};
 
-/// No longer token is let in.
+/// The maximum length of a token.
 const LONGEST: usize = 512;
 
 pub(crate) fn run(options: &Token) -> anyhow::Result<Exit> {
@@ -22,9 +22,11 @@ pub(crate) fn run(options: &Token) -> anyhow::Result<Exit> {
     if !is_name(name) || name == ClientSettings::ANONYMOUS {
         let shown = plain(name);
         say(format_args!(
-            "error: '{shown}' is no name for a client with a token"
+            "error: '{shown}' is not a valid name for a client with a token"
         ));
-        say("  help: 1 to 64 of: letters, digits, . _ -; `anonymous` is who brings none");
+        say(
+            "  help: use 1 to 64 letters, digits, dots, underscores or dashes; `anonymous` stands for clients without a token",
+        );
         return Ok(Exit::Usage);
     }
     let kind = match options.admin {
@@ -40,15 +42,15 @@ pub(crate) fn run(options: &Token) -> anyhow::Result<Exit> {
     let entry = serde_json::to_string_pretty(&entry)?;
     print(&token)?;
     say(format_args!(
-        "This goes into the configuration, as `{table}`:\n{entry}\n\
-         The token itself is shown only this once."
+        "Add this to the configuration, as `{table}`:\n{entry}\n\
+         The token itself is shown only once."
     ));
     Ok(Exit::Done)
 }
 
 fn hash() -> anyhow::Result<Exit> {
     let mut text = Vec::new();
-    // A line break more than the longest, and one byte that is too many.
+    // Leaves room for a line break after the longest token and one byte that shows an excess.
     let most = LONGEST as u64 + 3;
     std::io::stdin().lock().take(most).read_to_end(&mut text)?;
     let token = std::str::from_utf8(&text).unwrap_or_default();
@@ -56,7 +58,7 @@ fn hash() -> anyhow::Result<Exit> {
     let is_fit = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
     if !is_fit || token.len() > LONGEST {
         say(format_args!(
-            "error: there is no token on stdin: 1 to {LONGEST} visible characters of ASCII, without spaces"
+            "error: stdin holds no valid token: 1 to {LONGEST} visible ASCII characters without spaces"
         ));
         say("  help: narrows token --hash < FILE");
         return Ok(Exit::Failed);

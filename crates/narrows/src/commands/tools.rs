@@ -1,5 +1,4 @@
-//! `narrows tools`: what the gateway would offer, what it costs, and what
-//! shaping has saved.
+//! `narrows tools`: the tools that the gateway offers, their cost, and the savings of shaping.
 
 mod savings;
 
@@ -26,7 +25,7 @@ use crate::config::{Environment, LeftOut};
 use crate::terminal::{Palette, Tone, answer, counted, grouped, plain, say};
 use savings::{Saved, Savings};
 
-/// Tools in place of others that are told one by one.
+/// The maximum number of listed facade tools to name.
 const LISTED_TOLD: usize = 9;
 
 pub(crate) async fn run(options: Tools, environment: &Environment) -> anyhow::Result<Exit> {
@@ -48,7 +47,7 @@ pub(crate) async fn run(options: Tools, environment: &Environment) -> anyhow::Re
     warn_of_left_out(&config);
     let mut settings = config.checked.gateway.clone();
     let endpoint = settings.endpoints[0].clone();
-    // Nothing is called here, so that there is nothing to keep.
+    // This command calls no tools, so nothing needs to be stored.
     let totals = settings.recovery.path.take();
     let totals = totals.map(|folder| read_totals(&folder));
     let savings = Savings::of(&totals.unwrap_or_default());
@@ -104,7 +103,7 @@ fn show_one(
             plain(&server.id)
         ));
         let command = command_line("check", &options.config);
-        say(format_args!("  help: {command} says more"));
+        say(format_args!("  help: {command} shows details"));
         return Ok(Exit::Failed);
     }
     let found = server
@@ -150,7 +149,7 @@ fn show_one(
             let lines = description.lines().map(|line| format!("{}\n", plain(line)));
             text.push_str(&lines.collect::<String>());
         }
-        // The rest of it as it is listed, annotations and output schema included.
+        // The other members as listed, including annotations and the output schema.
         let mut rest = raw;
         if let Some(rest) = rest.as_object_mut() {
             rest.shift_remove("name");
@@ -163,13 +162,13 @@ fn show_one(
     Ok(Exit::Done)
 }
 
-/// What is listed.
+/// The contents of the list.
 struct List<'a> {
     offered: &'a Offered,
     left_out: &'a [LeftOut],
     savings: &'a Savings,
     own: &'a GatewayTools,
-    /// The only server that was asked for.
+    /// The only server to show, if the user named one.
     server: Option<&'a str>,
 }
 
@@ -200,8 +199,8 @@ impl List<'_> {
         text
     }
 
-    /// What is listed in place of the tools, which take so many `tokens`. With
-    /// one server alone it would be another list than clients get.
+    /// Describes the tools listed instead of the servers' tools, whose cost is `tokens`. Returns
+    /// `None` for a single server, because its list would differ from that of clients.
     fn listed_at_start(&self, tokens: usize) -> Option<String> {
         if self.server.is_some() || self.offered.expose == Expose::All {
             return None;
@@ -247,7 +246,9 @@ fn show_all(list: &List<'_>, options: &Tools, palette: Palette) -> anyhow::Resul
             if down == 1 { "is" } else { "are" },
         );
         let command = command_line("check", &options.config);
-        say(format_args!("{servers} {are} down; {command} says more"));
+        say(format_args!(
+            "{servers} {are} down; {command} shows details"
+        ));
     }
     let asked_for_is_down =
         list.server.is_some() && report.iter().any(|server| trouble(&server.state).is_some());
@@ -309,7 +310,7 @@ fn for_people(list: &List<'_>, palette: Palette) -> String {
     };
     let _ = writeln!(
         text,
-        "in all {number}, ~{grouped_tokens} tokens{hidden}{own}"
+        "total: {number}, ~{grouped_tokens} tokens{hidden}{own}"
     );
     if let Some(listed) = list.listed_at_start(tokens) {
         let _ = writeln!(text, "{listed}");
@@ -324,7 +325,7 @@ fn is_down(server: &UpstreamReport) -> bool {
     matches!(server.state, UpstreamState::Down { .. })
 }
 
-/// What was saved, behind what is there.
+/// Formats the savings as a suffix.
 fn after(saved: Option<Saved>) -> String {
     saved.map_or_else(String::new, |saved| format!("; {}", saved.short()))
 }
@@ -374,7 +375,7 @@ fn as_json(list: &List<'_>) -> Value {
     })
 }
 
-/// The tokens of what may be used of a server.
+/// Returns the token cost of the usable tools of a server.
 fn cost(server: &UpstreamReport) -> usize {
     allowed(server)
         .map(|tool| estimate_tokens(tool.raw.as_str()))
@@ -386,7 +387,7 @@ fn description(tool: &ToolReport) -> Option<String> {
     description.as_text().map(|text| text.into_owned())
 }
 
-/// The first line of the description, as long as a line may be.
+/// Returns the first line of the description, cut to 80 characters.
 fn first_line(tool: &ToolReport) -> String {
     let description = description(tool).unwrap_or_default();
     let line = description

@@ -1,4 +1,4 @@
-//! `narrows tools --why NAME`: why there is, or is not, a tool of that name.
+//! `narrows tools --why NAME`: explains why a tool is offered or not.
 
 #[cfg(test)]
 mod tests;
@@ -15,14 +15,14 @@ use crate::config::LeftOut;
 use crate::nearest::nearest_few;
 use crate::terminal::{answer, plain};
 
-/// What there is to say about a name.
+/// The explanation for a name.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Verdict {
     there: bool,
     server: Option<String>,
     tool: Option<String>,
     published: Option<String>,
-    /// The preset that hides it, and the entry that says so.
+    /// The preset that hides the tool. The entry that does so is `rule`.
     preset: Option<String>,
     rule: Option<String>,
     reason: String,
@@ -81,7 +81,7 @@ fn judge(name: &str, offered: &Offered, left_out: &[LeftOut]) -> Verdict {
         let published = usable.iter().map(|(_, tool)| tool.published.clone());
         let published: Vec<String> = published.collect();
         return Verdict {
-            reason: format!("several servers have it: {}", published.join(", ")),
+            reason: format!("several servers have this tool: {}", published.join(", ")),
             nearest: published,
             ..Verdict::default()
         };
@@ -98,10 +98,7 @@ fn judge(name: &str, offered: &Offered, left_out: &[LeftOut]) -> Verdict {
     let usable = offered.report.iter().flat_map(allowed);
     let published = usable.map(|tool| tool.published.as_str());
     Verdict {
-        reason: format!(
-            "no server and tool of this name{}",
-            suggest(name, published.clone())
-        ),
+        reason: format!("there is no such tool{}", suggest(name, published.clone())),
         nearest: nearest_few(name, published)
             .into_iter()
             .map(str::to_owned)
@@ -110,13 +107,13 @@ fn judge(name: &str, offered: &Offered, left_out: &[LeftOut]) -> Verdict {
     }
 }
 
-/// The tools of a server, those that are hidden last.
+/// Returns the tools of a server, hidden ones last.
 fn allowed_first(server: &UpstreamReport) -> impl Iterator<Item = &ToolReport> {
     let hidden = server.tools.iter().filter(|tool| !tool.is_usable());
     allowed(server).chain(hidden)
 }
 
-/// A tool that its server has.
+/// Explains a tool that exists on its server.
 fn of_tool(server: &UpstreamReport, tool: &ToolReport, name: &str, offered: &Offered) -> Verdict {
     let (own, id, published) = (&tool.name, &server.id, &tool.published);
     let verdict = Verdict {
@@ -130,14 +127,14 @@ fn of_tool(server: &UpstreamReport, tool: &ToolReport, name: &str, offered: &Off
         return Verdict {
             preset,
             rule,
-            reason: format!("not here: {denial}"),
+            reason: format!("not offered: {denial}"),
             ..verdict
         };
     }
     if tool.needs_task {
         return Verdict {
             reason: format!(
-                "not here: it {NEEDS_TASK}; /servers/{}/mcp does",
+                "not offered: it {NEEDS_TASK}; /servers/{}/mcp does",
                 percent_encoded(id)
             ),
             ..verdict
@@ -145,11 +142,11 @@ fn of_tool(server: &UpstreamReport, tool: &ToolReport, name: &str, offered: &Off
     }
     let reason = if offered.expose != Expose::All && !offered.lists(published) {
         let through = through(id, own);
-        format!("tool '{own}' of server '{id}' is there, {through}")
+        format!("tool '{own}' of server '{id}' is available {through}")
     } else if published == name {
-        format!("it is there: tool '{own}' of server '{id}'")
+        format!("available: tool '{own}' of server '{id}'")
     } else {
-        format!("tool '{own}' of server '{id}' is there, under the name {published}")
+        format!("tool '{own}' of server '{id}' is available under the name {published}")
     };
     Verdict {
         there: true,
@@ -166,8 +163,8 @@ fn there(reason: String) -> Verdict {
     }
 }
 
-/// The preset that hides a tool, and the entry of it that does; or, without a
-/// preset, the place of the list in the server's own entry.
+/// Returns the preset that hides a tool and the responsible entry. Without a preset, returns the
+/// path of the tool list in the server's entry.
 fn preset_and_rule(denial: &Denial) -> (Option<String>, Option<String>) {
     let rule = match &denial.why {
         Why::Forbidden(rule) | Why::ForbiddenWithoutHints(rule, _) => Some(rule.to_string()),
@@ -179,12 +176,12 @@ fn preset_and_rule(denial: &Denial) -> (Option<String>, Option<String>) {
     }
 }
 
-/// One of the gateway's own tools that stand for all others. Whether it is
-/// there, the list of the endpoint says.
+/// A gateway tool that stands for all tools that are not listed. The endpoint's list shows whether
+/// it is present.
 struct Standin {
     name: &'static str,
     does: &'static str,
-    /// The values of `expose` that bring it.
+    /// The values of `expose` that include the tool.
     with: &'static [Expose],
 }
 
@@ -193,7 +190,7 @@ const EXEC: &str = "exec";
 const STANDINS: [Standin; 3] = [
     Standin {
         name: "inspect",
-        does: "tells of the others",
+        does: "describes the others",
         with: &[Expose::Lazy, Expose::Search],
     },
     Standin {
@@ -208,7 +205,7 @@ const STANDINS: [Standin; 3] = [
     },
 ];
 
-/// What there is to say of one of the gateway's own tools.
+/// The explanation for one of the gateway's own tools.
 struct OwnTool {
     there: bool,
     reason: String,
@@ -220,7 +217,7 @@ fn own_tool(name: &str, offered: &Offered) -> Option<OwnTool> {
     };
     let there = offered.lists(name);
     let reason = if there {
-        format!("it is there: the gateway's own tool that {}", standin.does)
+        format!("available: the gateway's own tool that {}", standin.does)
     } else {
         let (endpoint, has) = (&offered.endpoint, word(offered.expose));
         let with = standin
@@ -229,8 +226,8 @@ fn own_tool(name: &str, offered: &Offered) -> Option<OwnTool> {
             .map(|expose| format!("{:?}", word(*expose)));
         let with = with.collect::<Vec<_>>().join(" or ");
         format!(
-            "not here: it is the gateway's own tool of endpoints with \"expose\": {with}, \
-             and endpoint '{endpoint}' has \"{has}\""
+            "not offered: it is the gateway's own tool on endpoints with \"expose\": {with}, \
+             but endpoint '{endpoint}' has \"{has}\""
         )
     };
     Some(OwnTool { there, reason })
@@ -241,25 +238,25 @@ fn recover_tool(name: &str, offered: &Offered) -> Option<OwnTool> {
     if name != RECOVER_TOOL && Some(name) != here {
         return None;
     }
-    let does = "the gateway's own tool that gives back what was cut out of results";
+    let does = "the gateway's own tool that recovers text cut from results";
     let reason = match here {
-        None => format!("not here: it is {does}, and on this endpoint nothing is cut (`shape`)"),
+        None => format!("not offered: it is {does}, but this endpoint cuts nothing (`shape`)"),
         Some(here) if !offered.lists(here) => {
-            format!("{does} is there, {}", through("narrows", here))
+            format!("{does} is available {}", through("narrows", here))
         }
-        Some(here) if here != name => format!("{does} is there, under the name {here}"),
-        Some(_) => format!("it is there: {does}"),
+        Some(here) if here != name => format!("{does} is available under the name {here}"),
+        Some(_) => format!("available: {does}"),
     };
     let there = here.is_some();
     Some(OwnTool { there, reason })
 }
 
-/// How a tool is called that is not listed.
+/// Describes how to call a tool that is not listed.
 fn through(server: &str, tool: &str) -> String {
     format!("through {EXEC}(server_name: {server:?}, tool_name: {tool:?})")
 }
 
-/// Reads the name as a server's id or slug, something between, and a tool.
+/// Interprets the name as a server's id or slug, a separator and a tool name.
 fn by_server(name: &str, offered: &Offered, left_out: &[LeftOut]) -> Option<Verdict> {
     for server in &offered.report {
         let readings = [
@@ -279,7 +276,7 @@ fn by_server(name: &str, offered: &Offered, left_out: &[LeftOut]) -> Option<Verd
             None => {
                 let near = suggest(rest, own());
                 format!(
-                    "server '{}' is up and has no tool '{rest}'{near}",
+                    "server '{}' is up, but has no tool '{rest}'{near}",
                     server.id
                 )
             }

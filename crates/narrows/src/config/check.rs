@@ -1,7 +1,7 @@
-//! From what the file says to what the gateway is told.
+//! Checks the configuration file and converts it to the gateway's settings.
 //!
-//! Enter at [`check`]. Everything that is wrong goes to the [`Problems`]; the
-//! settings that come back are whole only if none of them is an error.
+//! [`check`] is the entry point. All problems are added to [`Problems`]. The returned settings are
+//! complete only if none of them is an error.
 
 mod address;
 pub(crate) mod clients;
@@ -34,39 +34,38 @@ use shape::{MaskLimits, Standing};
 
 pub(crate) use endpoint::built_in_endpoints;
 
-/// Where we listen if nobody says anything.
+/// The default listen address.
 pub(crate) const DEFAULT_LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 7420);
 
-/// What a configuration comes to.
+/// The checked configuration.
 pub(crate) struct Checked {
     pub(crate) gateway: Settings,
     pub(crate) listen: SocketAddr,
     pub(crate) allowed_hosts: Vec<String>,
     pub(crate) allowed_origins: Vec<String>,
-    /// The types that the file gives to servers, by id. Those of all others
-    /// follow from their keys.
+    /// The transports given in the file, by server id. Those of other servers follow from their
+    /// keys.
     pub(crate) said: HashMap<String, Transport>,
-    /// Servers that cannot be started as they are configured, in the order of
-    /// the file.
+    /// Servers that cannot be started as configured, in the order of the file.
     pub(crate) left_out: Vec<LeftOut>,
     /// Presets whose files cannot be used.
     pub(crate) skipped_presets: Vec<String>,
-    /// The folder with presets as files.
+    /// The folder with preset files.
     pub(crate) preset_folder: Option<PathBuf>,
-    /// Who may operate the gateway.
+    /// The settings of the admin API.
     pub(crate) admin: AdminChecked,
 }
 
 pub(crate) struct LeftOut {
     pub(crate) id: String,
-    /// How many servers stand before it in the file, left out or not.
+    /// The number of servers before this one in the file, left out or not.
     pub(crate) place: usize,
-    /// What would carry its messages.
+    /// The transport that the server would use.
     pub(crate) transport: Transport,
-    /// The stable word for programs.
+    /// The stable identifier of the reason.
     pub(crate) kind: &'static str,
-    /// One line for people.
+    /// The reason in one line.
     pub(crate) reason: String,
 }
 
@@ -103,7 +102,7 @@ pub(crate) fn check(raw: &RawFile, scope: Scope<'_>, problems: &mut Problems<'_>
             .copied()
             .unwrap_or(defaults.instructions_max_chars),
         limits: limits(raw.limits.value(), problems),
-        // Read from the environment by the caller.
+        // The caller reads it from the environment.
         ancestry: Ancestry::default(),
         guard: None,
         subreaper: None,
@@ -129,7 +128,7 @@ pub(crate) fn check(raw: &RawFile, scope: Scope<'_>, problems: &mut Problems<'_>
     }
 }
 
-/// An address to listen on; `localhost` is the one name that needs no resolver.
+/// Parses a listen address. `localhost` is the only name accepted, because it needs no resolver.
 pub(crate) fn parse_listen(text: &str) -> Option<SocketAddr> {
     if let Some(port) = text.strip_prefix("localhost:") {
         return Some(SocketAddr::new(
@@ -144,7 +143,8 @@ fn check_structure(raw: &RawFile, problems: &mut Problems<'_>) {
     let none =
         raw.mcp_servers.is_absent() && raw.servers.is_absent() && raw.mcp_servers_list.is_absent();
     if none {
-        let what = "there are no servers: none of `mcpServers`, `servers`, `mcp_servers` is there";
+        let what =
+            "there are no servers: none of `mcpServers`, `servers` and `mcp_servers` is present";
         let help = "write {\"mcpServers\": {\"files\": {\"command\": \"npx\", \"args\": [...]}}}";
         problems.error(&At::default(), what, help);
     } else if let Some(at) = raw
@@ -157,8 +157,12 @@ fn check_structure(raw: &RawFile, problems: &mut Problems<'_>) {
         problems.warn(at, "there are no servers here yet", "");
     }
     if let Some(at) = raw.inputs.at() {
-        let help = "set environment variables and name them as ${VAR} instead of ${input:...}";
-        problems.note(at, "`inputs` is passed over: there is nobody to ask", help);
+        let help = "set environment variables and refer to them as ${VAR} instead of ${input:...}";
+        problems.note(
+            at,
+            "`inputs` is ignored, because no user can be prompted",
+            help,
+        );
     }
 }
 
@@ -168,12 +172,16 @@ fn limits(raw: Option<&RawLimits>, problems: &mut Problems<'_>) -> Limits {
     let mut set = |field: &mut usize, given: &Field<usize>, least: usize| {
         let Some(given) = given.given() else { return };
         if given.value < least {
-            problems.error(&given.at, format!("this limit is at least {least}"), "");
+            problems.error(
+                &given.at,
+                format!("this limit must be at least {least}"),
+                "",
+            );
         }
         *field = given.value;
     };
     set(&mut limits.max_message_bytes, &raw.max_message_bytes, 1024);
-    // A client may hold a quarter, and one message must fit into that.
+    // One client may hold a quarter of the total, and one message must fit into that quarter.
     let least = limits.max_message_bytes.saturating_mul(4);
     limits.max_request_bytes_total = limits.max_request_bytes_total.max(least);
     limits.max_response_bytes_total = limits.max_response_bytes_total.max(least);
@@ -211,7 +219,7 @@ fn listen(given: &Field<String>, problems: &mut Problems<'_>) -> SocketAddr {
         return DEFAULT_LISTEN;
     };
     parse_listen(&given.value).unwrap_or_else(|| {
-        let what = format!("`{}` is no address to listen on", given.value);
+        let what = format!("`{}` is not a listen address", given.value);
         problems.error(
             &given.at,
             what,
@@ -226,7 +234,7 @@ fn hosts(given: &Field<Vec<Given<String>>>, problems: &mut Problems<'_>) -> Vec<
     for host in hosts {
         let authority = host.value.parse::<http::uri::Authority>();
         if authority.is_err() || host.value.contains('@') {
-            let what = format!("`{}` is no host", host.value);
+            let what = format!("`{}` is not a host", host.value);
             problems.error(
                 &host.at,
                 what,
@@ -243,7 +251,7 @@ fn origins(given: &Field<Vec<Given<String>>>, problems: &mut Problems<'_>) -> Ve
         let uri = origin.value.parse::<http::Uri>().ok();
         let is_origin = uri.is_some_and(|uri| uri.scheme().is_some() && uri.path() == "/");
         if !is_origin || origin.value.ends_with('/') {
-            let what = format!("`{}` is no origin", origin.value);
+            let what = format!("`{}` is not an origin", origin.value);
             problems.error(
                 &origin.at,
                 what,
@@ -260,7 +268,7 @@ pub(super) enum Least {
     MoreThanZero,
 }
 
-/// A year. Nobody waits longer, and sums of times stay far from their end.
+/// One year, longer than any useful timeout. Sums of such times cannot overflow.
 pub(super) const LONGEST: f64 = 366.0 * 24.0 * 3600.0;
 
 pub(super) fn seconds(
@@ -300,8 +308,8 @@ fn seconds_in(given: &Given<f64>, least: Least, problems: &mut Problems<'_>) -> 
     let too_small = given.value < 0.0 || (given.value == 0.0 && least == Least::MoreThanZero);
     if too_small || given.value > LONGEST {
         let what = match least {
-            Least::Zero => "a time in seconds is 0 or more, and less than a year",
-            Least::MoreThanZero => "a time in seconds is more than 0, and less than a year",
+            Least::Zero => "a time in seconds must be 0 or more and less than a year",
+            Least::MoreThanZero => "a time in seconds must be more than 0 and less than a year",
         };
         problems.error(&given.at, what, "");
         return None;
@@ -309,9 +317,8 @@ fn seconds_in(given: &Given<f64>, least: Least, problems: &mut Problems<'_>) -> 
     Some(Duration::from_secs_f64(given.value))
 }
 
-/// A folder that the file names, relative to it. A variable that is not set is
-/// an error here, since there is no server that could be left out instead.
-/// `instead` is what to do about a name that is empty.
+/// Resolves a folder relative to the file. An unset variable is an error, because no server could
+/// be left out instead. `instead` is the help text for an empty name.
 pub(super) fn folder(
     given: &Given<String>,
     instead: &str,
@@ -332,13 +339,13 @@ pub(super) fn folder(
         return None;
     }
     if text.contains('\0') {
-        problems.error(&given.at, "there is a NUL character in it", "");
+        problems.error(&given.at, "the value contains a NUL character", "");
         return None;
     }
     Some(scope.folder.join(expand_home(&text, scope.environment)))
 }
 
-/// The entries of all shapes, in the order of the file.
+/// Returns the server entries of all configuration shapes, in the order of the file.
 pub(super) fn entries(raw: &RawFile) -> Vec<&super::raw::Entry> {
     let by_id = raw.mcp_servers.value().map(|servers| &servers.0);
     let either = raw.servers.value().map(|Servers(entries)| entries);

@@ -1,11 +1,10 @@
-//! An operator's change made in the text of the configuration file, so that
-//! what a person wrote there stays as it is: comments, order, indentation, line
-//! ends, trailing commas.
+//! Edits the text of the configuration file to make an operator's change. Comments, order,
+//! indentation, line ends and trailing commas written by the user stay unchanged.
 //!
-//! Enter at [`edit`]. This file knows where the configuration keeps what a
-//! change is about; `document.rs` knows how one place of a text is replaced
-//! without touching the others. Whether the outcome makes sense is for the
-//! check to say, and values are written as they are given: `${VAR}` stays.
+//! [`edit`] is the entry point. This module knows the place of each setting in the configuration;
+//! `document.rs` replaces one place of a text without touching the others. Edits are not validated
+//! here: the check does that for the resulting text. Values are written unchanged, including
+//! `${VAR}`.
 
 mod document;
 mod print;
@@ -17,18 +16,18 @@ use serde_json::{Map, Value};
 
 use document::{Document, Kind, Step};
 
-/// Why a text cannot be changed so.
+/// The reason why a change cannot be made in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum EditError {
-    /// There is nothing of this name to change.
+    /// The item to change does not exist.
     Unknown { kind: &'static str, name: String },
-    /// There is one already.
+    /// The item to add already exists.
     Exists { kind: &'static str, name: String },
-    /// The text, or what was handed in, is not of a form that has a place for it.
+    /// The text or the given value has an unsuitable form.
     Unfit(String),
 }
 
-/// The text with the change made in it.
+/// Returns the text with the change made.
 pub(crate) fn edit(text: &str, change: &Change) -> Result<String, EditError> {
     let mut document = Document::parse(text)?;
     match change {
@@ -52,8 +51,7 @@ pub(crate) fn edit(text: &str, change: &Change) -> Result<String, EditError> {
     Ok(document.into_text())
 }
 
-/// The text of a preset's own file with `entry` in it. One that is broken has
-/// nothing that could be kept.
+/// Returns the text of a preset file with `entry` in it. An invalid file is replaced as a whole.
 pub(crate) fn preset_file(text: &str, entry: &Value) -> Result<String, EditError> {
     let entry = members(entry, "a preset")?;
     let parsed = Document::parse(text).or_else(|_| Document::parse("{\n}\n"));
@@ -62,7 +60,7 @@ pub(crate) fn preset_file(text: &str, entry: &Value) -> Result<String, EditError
     Ok(document.into_text())
 }
 
-/// Whether the text itself defines the preset.
+/// Returns true if the text itself defines the preset.
 pub(crate) fn has_preset(text: &str, id: &str) -> bool {
     let document = Document::parse(text);
     document.is_ok_and(|document| document.position(&[PRESETS.into()], id).is_some())
@@ -71,25 +69,25 @@ pub(crate) fn has_preset(text: &str, id: &str) -> bool {
 const PRESETS: &str = "presets";
 const ENDPOINTS: &str = "endpoints";
 
-/// The keys that servers stand under, and what names them where it is a list.
+/// The keys that hold servers, and the key that names a server if they hold a list.
 const SERVERS: [(&str, &str); 3] = [
     ("mcpServers", "id"),
     ("servers", "id"),
     ("mcp_servers", "name"),
 ];
 
-/// What says how a server of a list is called. The check goes by the same order.
+/// The keys that name a server in a list, in the order in which the check tries them.
 const NAMED_BY: [&str; 2] = ["id", "name"];
 
-/// More members than an entry has that a person wrote. Each of them that is
-/// changed by itself costs a look at the whole text.
+/// The maximum number of members to change one by one, more than handwritten entries have. Each
+/// change parses the whole text.
 const MOST_MEMBERS: usize = 64;
 
-/// Where a server stands.
+/// The position of a server.
 struct ServerPlace {
     list: &'static str,
     at: usize,
-    /// The key that names it, where it stands in a list.
+    /// The key that names the server if it is in a list.
     named_by: Option<&'static str>,
 }
 
@@ -136,7 +134,7 @@ fn add_server(document: &mut Document, id: &str, entry: &Value) -> Result<(), Ed
         (kind != Kind::Null).then_some((list, usual, kind))
     };
     match SERVERS.iter().find_map(place) {
-        // An entry in an object is named by its key alone.
+        // An entry in an object is named only by its key.
         None => {
             let servers = object(document, &[], SERVERS[0].0)?;
             document.set(&servers, id, &Value::Object(entry.clone()));
@@ -147,8 +145,8 @@ fn add_server(document: &mut Document, id: &str, entry: &Value) -> Result<(), Ed
         Some((list, usual, Kind::Array)) => {
             let last = document.names(&[list.into()], &NAMED_BY).pop().flatten();
             let named_by = last.map_or(usual, |(named_by, _)| named_by);
-            // A `name` of its own is a text for people, or chooses a built-in
-            // server, so that another key has to say what it is called.
+            // If the entry has a `name`, it is a display name or selects a built-in server, so the
+            // id needs another key.
             let named_by = match entry.contains_key("name") {
                 true => "id",
                 false => named_by,
@@ -182,7 +180,7 @@ fn replace_server(document: &mut Document, id: &str, entry: &Value) -> Result<()
     Ok(())
 }
 
-/// An entry as it stands in a list, with its name first.
+/// Returns an entry for a list, with its name first.
 fn named(named_by: &str, id: &str, entry: &Map<String, Value>) -> Value {
     let mut all = Map::new();
     all.insert(named_by.to_owned(), id.into());
@@ -196,7 +194,7 @@ fn enable_server(document: &mut Document, id: &str, enabled: bool) -> Result<(),
     let server = find_server(document, id)?;
     let path = server.path();
     if document.kind(&path) != Some(Kind::Object) {
-        let told = format!("the entry of server '{id}' is no object");
+        let told = format!("the entry of server '{id}' is not an object");
         return Err(EditError::Unfit(told));
     }
     let [list, at] = path;
@@ -204,14 +202,14 @@ fn enable_server(document: &mut Document, id: &str, enabled: bool) -> Result<(),
         let kind = document.kind(&[list, at, Step::Key(key)]);
         kind.filter(|kind| *kind != Kind::Null)
     };
-    // Both may be there, and must not contradict each other.
+    // Both keys may exist and must not contradict each other.
     let says_enabled = says(document, "enabled").is_some();
     if says_enabled {
         document.set(&path, "enabled", &enabled.into());
     }
     match (says(document, "disabled"), enabled) {
         (Some(_), false) => document.set(&path, "disabled", &true.into()),
-        // `false` is as good as nothing, and was written by somebody.
+        // `false` has the same effect as no key, and a user wrote it.
         (Some(Kind::Boolean(false)), true) => {}
         (Some(_), true) => {
             let index = document.position(&path, "disabled");
@@ -238,7 +236,7 @@ fn switch_preset(
     endpoint: &str,
     preset: Option<&str>,
 ) -> Result<(), EditError> {
-    // Without a word of its own the default endpoint has this one.
+    // Without its own preset, the default endpoint falls back to this one.
     let default = document.kind(&["defaultPresetId".into()]);
     let falls_back = endpoint == "default" && default.is_some_and(|kind| kind != Kind::Null);
     let choice: Value = match preset {
@@ -257,7 +255,7 @@ fn switch_preset(
     Ok(())
 }
 
-/// The path of a member that is an object, made where there is none.
+/// Returns the path of an object member, and creates the member if it is absent.
 fn object<'a>(
     document: &mut Document,
     path: &[Step<'a>],
@@ -267,13 +265,13 @@ fn object<'a>(
     match document.kind(&inner) {
         Some(Kind::Object) => {}
         None | Some(Kind::Null) => document.set(path, key, &Value::Object(Map::new())),
-        Some(_) => return Err(EditError::Unfit(format!("`{key}` is no object"))),
+        Some(_) => return Err(EditError::Unfit(format!("`{key}` is not an object"))),
     }
     Ok(inner)
 }
 
-/// Makes the object at `path` say what `entry` says. Members that say it
-/// already stay untouched, with the comments among them.
+/// Makes the object at `path` equal to `entry`. Members that are already equal stay unchanged, with
+/// their comments.
 fn make(document: &mut Document, path: &[Step<'_>], entry: &Map<String, Value>) {
     let keys = document.keys(path);
     let is_object = document.kind(path) == Some(Kind::Object);
@@ -293,7 +291,7 @@ fn make(document: &mut Document, path: &[Step<'_>], entry: &Map<String, Value>) 
 }
 
 fn members<'a>(entry: &'a Value, what: &str) -> Result<&'a Map<String, Value>, EditError> {
-    let unfit = || EditError::Unfit(format!("{what} is written as an object"));
+    let unfit = || EditError::Unfit(format!("{what} must be an object"));
     entry.as_object().ok_or_else(unfit)
 }
 

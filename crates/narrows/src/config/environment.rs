@@ -1,4 +1,4 @@
-//! The environment as a value: read once at the start, handed to pure functions.
+//! The environment as a value, read once at the start and passed to pure functions.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -15,9 +15,9 @@ pub(crate) struct Environment {
     variables: BTreeMap<OsString, OsString>,
 }
 
-/// What a child process gets of ours without asking: who and where it is, how
-/// to speak, and how to reach the network. Nothing of it is a secret by
-/// custom, and servers started by `npx` or `uvx` do not run without.
+/// The variables that a child process inherits by default: identity, locale, folders and network
+/// access. By convention none of them is secret, and servers started by `npx` or `uvx` do not run
+/// without them.
 const USUAL: &[&str] = &[
     "HOME",
     "PATH",
@@ -45,8 +45,8 @@ const USUAL: &[&str] = &[
 impl Environment {
     pub(crate) fn of_this_process() -> Self {
         let mut own: Environment = std::env::vars_os().collect();
-        // A wrapper that clears the environment of a server does not hide the
-        // gateway that has started it. An empty value does.
+        // A wrapper that clears the environment of a server does not hide the gateway that started
+        // it. An empty value does.
         let chain = own.variables.entry(CHAIN.into());
         if let Entry::Vacant(place) = chain
             && let Some(above) = chain_above()
@@ -56,13 +56,13 @@ impl Environment {
         own
     }
 
-    /// A variable's text. One that is no UTF-8 counts as unset: it could not
-    /// be put into a header, a URL or an argument.
+    /// Returns the value of a variable. A value that is not UTF-8 counts as unset, because it does
+    /// not fit into a header, a URL or an argument.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.variables.get(OsStr::new(name))?.to_str()
     }
 
-    /// Whether colours are unwanted everywhere (no-color.org).
+    /// Returns true if the user disabled colours (no-color.org).
     pub(crate) fn no_color(&self) -> bool {
         self.variables
             .get(OsStr::new("NO_COLOR"))
@@ -73,9 +73,9 @@ impl Environment {
         self.folder("HOME")
     }
 
-    /// Where the user's configuration lives.
+    /// Returns the folder of the user's configuration.
     pub(crate) fn config_folder(&self) -> Option<PathBuf> {
-        // A relative value is invalid by the XDG base directory specification.
+        // The XDG base directory specification ignores relative values.
         let xdg = self
             .folder("XDG_CONFIG_HOME")
             .filter(|path| path.is_absolute());
@@ -83,8 +83,8 @@ impl Environment {
             .or_else(|| Some(self.home()?.join(".config")))
     }
 
-    /// The whole environment of a child: ours as far as `inherit` goes, with
-    /// the server's own `env` over it.
+    /// Returns the environment of a child process: the inherited variables, overridden by the
+    /// server's own `env`.
     pub(crate) fn for_child(
         &self,
         inherit: &InheritEnv,
@@ -114,8 +114,8 @@ impl Environment {
         variables.into_iter().collect()
     }
 
-    /// The proxies for our own requests. Where both spellings are there the
-    /// lower case one counts, as it does for curl.
+    /// Returns the proxies for outgoing requests. If a variable exists in both spellings, the
+    /// lower-case one applies, as in curl.
     pub(crate) fn proxies(&self) -> ProxySettings {
         let first = |names: &[&str]| {
             let mut values = names.iter().filter_map(|name| self.text(name));
@@ -148,7 +148,7 @@ impl<K: Into<OsString>, V: Into<OsString>> FromIterator<(K, V)> for Environment 
     }
 }
 
-/// A name, or the beginning of names with a star at the end.
+/// Matches a name, or a prefix of names if the pattern ends in a star.
 fn matches(pattern: &str, name: &OsStr) -> bool {
     match pattern.strip_suffix('*') {
         Some(start) => name.as_encoded_bytes().starts_with(start.as_bytes()),

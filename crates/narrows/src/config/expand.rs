@@ -1,21 +1,21 @@
-//! Variables in the values of a configuration file.
+//! Replaces variables in the values of a configuration file.
 
 use std::ffi::OsStr;
 use std::path::Path;
 
 use super::environment::Environment;
 
-/// Which forms are replaced.
+/// The forms of variables to replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Forms {
     /// `${VAR}`, `${VAR:-default}` and `${env:VAR}`.
     Dollar,
-    /// Those and `{VAR}`, which stays as it is if there is no such variable:
-    /// braces mean something else to many programs.
+    /// The same forms and `{VAR}`, which stays unchanged if the variable is not set, because braces
+    /// have other meanings in many programs.
     DollarAndBare,
 }
 
-/// Where values come from.
+/// The source of values.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'a> {
     pub(crate) environment: &'a Environment,
@@ -23,24 +23,24 @@ pub(crate) struct Scope<'a> {
     pub(crate) folder: &'a Path,
 }
 
-/// Why a text has no value.
+/// The reason why a text cannot be expanded.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unexpanded {
     /// These variables are not set.
     Unset(Vec<String>),
-    /// `${` without its end, or with something else than a variable in it.
-    /// The text is not told: a default may be a secret.
+    /// `${` is not closed or does not contain a variable. Messages do not quote the text, because a
+    /// default may be a secret.
     Malformed,
-    /// `${input:...}`, which VS Code asks its user for.
+    /// `${input:...}`, whose value VS Code requests from its user.
     Input,
-    /// A variable that only an editor has a value for, such as `${file}`.
+    /// A variable that has a value only in an editor, such as `${file}`.
     Editor(String),
 }
 
-pub(crate) const NOBODY_TO_ASK: &str = "there is nobody to ask for ${input:...}";
+pub(crate) const NOBODY_TO_ASK: &str = "cannot prompt for ${input:...}";
 
 impl Unexpanded {
-    /// What is wrong and what would be right, for each thing that is.
+    /// Returns an error and a help text for each problem.
     pub(crate) fn told(&self) -> Vec<(String, String)> {
         match self {
             Unexpanded::Unset(names) => {
@@ -56,7 +56,7 @@ impl Unexpanded {
                 vec![(what.to_owned(), help.to_owned())]
             }
             Unexpanded::Input => {
-                let help = "set an environment variable and name it as ${VAR}";
+                let help = "set an environment variable and refer to it as ${VAR}";
                 vec![(NOBODY_TO_ASK.to_owned(), help.to_owned())]
             }
             Unexpanded::Editor(name) => {
@@ -68,8 +68,8 @@ impl Unexpanded {
     }
 }
 
-/// Replaces all variables in `text`, once: values are not looked into again.
-/// `$${` stands for `${` itself.
+/// Replaces all variables in `text`. Values are not expanded again. `$${` stands for a literal
+/// `${`.
 pub(crate) fn expand(text: &str, forms: Forms, scope: Scope<'_>) -> Result<String, Unexpanded> {
     let mut expanded = String::with_capacity(text.len());
     let mut unset = Vec::new();
@@ -105,14 +105,13 @@ pub(crate) fn expand(text: &str, forms: Forms, scope: Scope<'_>) -> Result<Strin
     }
 }
 
-/// The name of the variable that a text is about as a whole, as in `$NAME`,
-/// which is how Gemini CLI writes it. Inside of longer texts a `$` is often
-/// something else.
+/// Returns the variable name of a text that is exactly `$NAME`, the form that Gemini CLI uses.
+/// Inside longer texts, `$` often has another meaning.
 pub(crate) fn whole_variable(text: &str) -> Option<&str> {
     text.strip_prefix('$').filter(|name| is_name(name))
 }
 
-/// Expands `~` at the start to the user's home folder.
+/// Expands a leading `~` to the user's home folder.
 pub(crate) fn expand_home(text: &str, environment: &Environment) -> String {
     let Some(home) = environment.home().and_then(Path::to_str) else {
         return text.to_owned();
@@ -127,7 +126,7 @@ fn name_of(inner: &str) -> &str {
     inner.strip_prefix("env:").unwrap_or(inner)
 }
 
-/// The value of what stands between the braces; `None` if it is not set.
+/// Returns the value of the text between the braces, or `None` if it is not set.
 fn value(inner: &str, scope: Scope<'_>) -> Result<Option<String>, Unexpanded> {
     if inner.starts_with("input:") {
         return Err(Unexpanded::Input);
@@ -153,7 +152,7 @@ fn value(inner: &str, scope: Scope<'_>) -> Result<Option<String>, Unexpanded> {
         return Err(Unexpanded::Editor(name.to_owned()));
     }
     Ok(match default {
-        // As in a shell, a default also stands in for an empty value.
+        // As in a shell, the default also replaces an empty value.
         Some(default) => Some(
             set.filter(|set| !set.is_empty())
                 .unwrap_or(default)
@@ -165,7 +164,7 @@ fn value(inner: &str, scope: Scope<'_>) -> Result<Option<String>, Unexpanded> {
     })
 }
 
-/// Variables of VS Code and Cursor that have no value outside of the editor.
+/// Variables of VS Code and Cursor that have no value outside the editor.
 const ONLY_IN_EDITOR: &[&str] = &[
     "cwd",
     "defaultBuildTask",
@@ -185,15 +184,15 @@ const ONLY_IN_EDITOR: &[&str] = &[
     "selectedText",
 ];
 
-/// `${command:...}` and the like, which an editor looks up.
+/// Prefixes such as `${command:...}`, whose values only an editor can look up.
 const EDITOR_PREFIXES: &[&str] = &["command:", "config:", "workspaceFolder:"];
 
-/// Says why a variable of an editor has no value.
+/// Explains why a variable of an editor has no value.
 pub(crate) fn only_in_editor(name: &str) -> String {
     format!("`${{{name}}}` is a variable of VS Code and Cursor and exists only in the editor")
 }
 
-/// The variables of editors that make sense without one.
+/// Returns the value of an editor variable that also has a meaning outside an editor.
 fn editor_variable(name: &str, scope: Scope<'_>) -> Option<String> {
     let path = match name {
         "pathSeparator" | "/" => return Some("/".to_owned()),
@@ -203,7 +202,7 @@ fn editor_variable(name: &str, scope: Scope<'_>) -> Option<String> {
             return name.map(str::to_owned);
         }
         "userHome" => scope.environment.home()?,
-        // `.vscode/mcp.json` and `.cursor/mcp.json` lie one below the workspace.
+        // `.vscode/mcp.json` and `.cursor/mcp.json` are one level below the workspace.
         "workspaceFolder" => match scope.folder.file_name().and_then(OsStr::to_str) {
             Some(".vscode" | ".cursor") => scope.folder.parent()?,
             _ => scope.folder,
@@ -213,7 +212,7 @@ fn editor_variable(name: &str, scope: Scope<'_>) -> Option<String> {
     path.to_str().map(str::to_owned)
 }
 
-/// `{VAR}` at the start of `text`: its value and what follows.
+/// Reads `{VAR}` at the start of `text`. Returns its value and the remaining text.
 fn bare<'a>(text: &'a str, forms: Forms, scope: Scope<'a>) -> Option<(&'a str, &'a str)> {
     if forms == Forms::Dollar {
         return None;

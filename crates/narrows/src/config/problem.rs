@@ -1,8 +1,8 @@
-//! What is wrong with a configuration, said so that it can be put right.
+//! Problems in a configuration, with enough detail to correct them.
 //!
-//! A message names file, line and column, path and server. It never holds a
-//! value of `env`, `headers` or `args`, nor of a URL more than `check::address`
-//! lets out: those carry secrets, and messages end up in logs and bug reports.
+//! A message names file, line, column, path and server. It never contains a value of `env`,
+//! `headers` or `args`, and only those parts of a URL that `check::address` permits, because these
+//! values hold secrets and messages end up in logs and bug reports.
 
 use std::fmt;
 use std::path::Path;
@@ -11,12 +11,11 @@ use crate::terminal::plain;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Severity {
-    /// Nothing runs with it.
+    /// Nothing runs with this configuration.
     Error,
-    /// Something has to be left out. An error for `check`; everything else
-    /// runs without it: without a server that cannot be started as it is
-    /// configured, since a variable is not set or there is nobody to ask for a
-    /// value, or without anything that a preset could allow whose file is broken.
+    /// One part must be left out. This is an error for `check`; other commands run without that
+    /// part. It is either a server that cannot be started because a variable is unset or needs user
+    /// input, or everything that a preset with an invalid file would allow.
     LeftOut,
     Warning,
     Note,
@@ -37,28 +36,28 @@ pub(crate) struct Problem {
     pub(crate) severity: Severity,
     pub(crate) place: Option<Place>,
     pub(crate) server: Option<String>,
-    /// What is wrong, without place and server.
+    /// The problem, without its place and server.
     pub(crate) what: String,
-    /// What would be right.
+    /// The suggested correction.
     pub(crate) help: Option<String>,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub(crate) file: String,
-    /// Line and column, both from 1; none where the file could not be read.
+    /// Line and column, both starting at 1. `None` if the file could not be read.
     pub(crate) position: Option<(usize, usize)>,
-    /// Keys and indices from the top; empty for the file as a whole.
+    /// Keys and indices from the top. Empty for the file as a whole.
     pub(crate) path: String,
 }
 
 impl Problem {
-    /// A problem with the file itself.
+    /// Creates an error about the file itself.
     pub(crate) fn with_file(file: &str, what: String, help: Option<String>) -> Problem {
         Problem::with_whole(Severity::Error, file, what, help)
     }
 
-    /// The same, where one can do without the file.
+    /// Creates a warning about a file that is not required.
     pub(crate) fn warn_of_file(file: &str, what: String, help: Option<String>) -> Problem {
         Problem::with_whole(Severity::Warning, file, what, help)
     }
@@ -78,7 +77,7 @@ impl Problem {
         }
     }
 
-    /// All of it in one line, for the log.
+    /// Formats the problem in one line for the log.
     pub(crate) fn line(&self) -> String {
         let mut line = self.headline();
         if let Some(path) = self.path() {
@@ -112,7 +111,7 @@ impl Problem {
     }
 }
 
-/// Three lines at most: what and where, the path, what would be right.
+/// Prints up to three lines: the problem with its position, the path, and the help.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.severity.word(), self.headline())?;
@@ -126,7 +125,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A configuration file's name and text, to tell offsets as lines and columns.
+/// The name and text of a configuration file, used to convert offsets to lines and columns.
 pub(crate) struct Source<'a> {
     pub(crate) name: String,
     pub(crate) text: &'a str,
@@ -136,7 +135,7 @@ impl<'a> Source<'a> {
     pub(crate) fn new(path: &Path, text: &'a str) -> Self {
         Source {
             name: path.display().to_string(),
-            // Some editors put a byte order mark in front.
+            // Some editors write a byte order mark at the start.
             text: text.strip_prefix('\u{feff}').unwrap_or(text),
         }
     }
@@ -149,7 +148,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Where in the file something stands.
+/// A position in the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct At {
     pub(crate) offset: usize,
@@ -157,7 +156,7 @@ pub(crate) struct At {
 }
 
 impl At {
-    /// The path of a member; keys that are no plain words are quoted.
+    /// Returns the path of a member. Keys that are not plain words are quoted.
     pub(crate) fn member(&self, key: &str, offset: usize) -> At {
         let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '$');
         let path = if key.is_empty() || !key.chars().all(is_word) {
@@ -178,14 +177,13 @@ impl At {
     }
 }
 
-/// Collects problems while a file is read and checked, so that all of them can
-/// be told at once.
+/// Collects problems while a file is read and checked, so that all are reported together.
 pub(crate) struct Problems<'a> {
     source: &'a Source<'a>,
-    /// The server that is being read; every problem found meanwhile is its own.
+    /// The server that is being read. All problems found meanwhile are attributed to it.
     pub(crate) server: Option<String>,
     list: Vec<Problem>,
-    /// What is wrong with other files that this one names, in order.
+    /// Problems in other files that this file names, in order.
     of_others: Vec<Problem>,
 }
 
@@ -199,7 +197,7 @@ impl<'a> Problems<'a> {
         }
     }
 
-    /// The file as messages call it.
+    /// The file name as shown in messages.
     pub(crate) fn file(&self) -> &Path {
         Path::new(&self.source.name)
     }
@@ -220,13 +218,13 @@ impl<'a> Problems<'a> {
         self.add(Severity::Note, at, what.into(), help.into());
     }
 
-    /// What was found in a file that this one names.
+    /// Adds the problems of a file that this file names.
     pub(crate) fn add_of_other(&mut self, problems: impl IntoIterator<Item = Problem>) {
         self.of_others.extend(problems);
     }
 
-    /// All problems in the order of the file, errors and warnings mixed: what
-    /// stands together is put right together. Those of other files come last.
+    /// Returns all problems in the order of the file, errors and warnings mixed, so that problems
+    /// in the same place appear together. Those of other files come last.
     pub(crate) fn finish(mut self) -> Vec<Problem> {
         self.list
             .sort_by_key(|problem| problem.place.as_ref().and_then(|place| place.position));

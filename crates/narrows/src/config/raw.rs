@@ -1,10 +1,8 @@
-//! The configuration file as it is written. The doc comments of the tables are
-//! the reference of the keys; `docs/configuration.md` says the same with
-//! examples.
+//! The structure of the configuration file. The doc comments of the tables are the reference of the
+//! keys; `docs/configuration.md` describes them with examples.
 //!
-//! Types and spelling are checked here; what values mean, and whether they
-//! make sense together, is checked in `check.rs`. Values that can be written in
-//! more than one way are read in `raw/values.rs`.
+//! Types and key names are checked here. `check.rs` checks the meaning and the combination of
+//! values. `raw/values.rs` reads values that have more than one form.
 
 mod values;
 
@@ -18,75 +16,74 @@ pub(crate) use values::{
 table! {
     /// The whole file.
     struct RawFile {
-        /// Servers by id, as Claude, Cursor and most clients write them.
+        /// Servers by id, in the form of Claude, Cursor and most other clients.
         "mcpServers" => mcp_servers: ServersById,
         /// Servers by id (VS Code), or a list of servers with `id`.
         "servers" => servers: Servers,
         /// A list of servers with `name` (MCPX).
         "mcp_servers" => mcp_servers_list: ServersInList,
 
-        /// What clients see, by the name in the path: `default` is served at
-        /// `/mcp`, any other at `/mcp/{name}`.
+        /// Endpoints for clients, by the name in the path: `default` is served at `/mcp`, any other
+        /// at `/mcp/{name}`.
         "endpoints" => endpoints: Map<RawEndpoint>,
         /// Selections of tools, prompts and resources, by id.
         "presets" => presets: Map<RawPreset>,
-        /// A folder with presets as files `preset_<id>.json`, relative to this file.
+        /// A folder with preset files `preset_<id>.json`, relative to this file.
         "preset_dir" => preset_dir: String,
-        /// What happens to results that are too large.
+        /// The treatment of results that exceed their budget.
         "shape" => shape: Shape,
-        /// How long, and how much of, what was cut can be had again.
+        /// The store of cut text: its location, size and retention time.
         "recovery" => recovery: RawRecovery,
 
-        /// Who may come in, by name. Without any, everybody who can reach the
-        /// gateway. `anonymous` is who brings no token, from this machine only.
+        /// The clients that may connect, by name. Without this key, anyone who can reach the
+        /// gateway may connect. `anonymous` stands for clients without a token, which must be on
+        /// this machine.
         "clients" => clients: Map<RawClient>,
-        /// Who may operate the gateway while it runs.
+        /// Access to the admin API.
         "admin" => admin: RawAdmin,
 
-        /// Where `narrows serve` listens. Default `127.0.0.1:7420`.
+        /// The listen address of `narrows serve`. Default `127.0.0.1:7420`.
         "listen" => listen: String,
-        /// How long `initialize` waits for servers that are still starting,
-        /// in seconds; 0 does not wait. Default 1.
+        /// The time for which `initialize` waits for servers that are still starting, in seconds; 0
+        /// does not wait. Default 1.
         "initialize_wait_s" => initialize_wait_s: f64,
-        /// How long after its session began a list waits for servers that are
-        /// still starting, in seconds; 0 does not wait. Default 4, and 20 for
-        /// clients known to ignore `list_changed`.
+        /// The time after the start of a session for which list requests wait for servers that are
+        /// still starting, in seconds; 0 does not wait. Default 4, and 20 for clients known to
+        /// ignore `list_changed`.
         "list_wait_s" => list_wait_s: f64,
-        /// The same for single clients, by the name that they give in
-        /// `clientInfo`.
+        /// The same for single clients, by the name in their `clientInfo`.
         "list_wait_by_client" => list_wait_by_client: Map<f64>,
-        /// The half of a result that the models of single clients read, by the
-        /// name that they give in `clientInfo`: `content`, `structured` or `both`.
+        /// The half of a result that the models of single clients read, by the name in their
+        /// `clientInfo`: `content`, `structured` or `both`.
         "model_reads_by_client" => model_reads_by_client: Map<ModelReadsWord>,
-        /// Names besides loopback that a client may call us by (`Host`).
+        /// Host names, in addition to loopback, that clients may use (`Host`).
         "allowed_hosts" => allowed_hosts: Vec<Given<String>>,
-        /// Web origins besides loopback whose pages may call us (`Origin`).
+        /// Web origins, in addition to loopback, whose pages may send requests (`Origin`).
         "allowed_origins" => allowed_origins: Vec<Given<String>>,
-        /// The instructions of all servers, joined, are cut at this many
-        /// characters. Default 4000.
+        /// The maximum length of the joined instructions of all servers, in characters. Default
+        /// 4000.
         "instructions_max_chars" => instructions_max_chars: usize,
-        /// The request timeout of servers that set none, in seconds. Default
-        /// 300, and 30 on the route of plain JSON-RPC.
+        /// The request timeout of servers without their own, in seconds. Default 300, and 30 on the
+        /// plain JSON-RPC route.
         "request_timeout_s" | "requestTimeoutSeconds" | "response_timeout" => request_timeout_s: f64,
-        /// How servers that do nothing any more are found out; `false` never looks.
+        /// The detection of servers that no longer respond; `false` disables it.
         "health" => health: Health,
-        /// Bounds on everything that peers can make grow.
+        /// Limits on everything that clients and servers can make grow.
         "limits" => limits: RawLimits,
 
-        /// The preset of the default endpoint, as broxy writes it.
+        /// The preset of the default endpoint, in the form that broxy writes.
         "defaultPresetId" => default_preset_id: String,
 
-        // How tools are told of where they are not listed, for endpoints that
-        // do not say it themselves.
+        // The description of tools that are not listed, for endpoints without their own settings.
         "encoding" => encoding: Encoding,
         "schema_compression_enabled" => schema_compression_enabled: bool,
         "max_description_len" => max_description_len: usize,
         "schema_constraints" => schema_constraints: bool,
         "toon_compression_min_size" => toon_compression_min_size: usize,
-        /// `false` is MCPX's word for `"encoding": "json"`, which goes before it.
+        /// `false` has the meaning of `"encoding": "json"`, which takes precedence (MCPX).
         "toon_compression_enabled" => toon_compression_enabled: bool,
 
-        /// VS Code's questions to the user; there is nobody to ask here.
+        /// The input prompts of VS Code. Ignored, because no user can answer them here.
         "inputs" => inputs: Anything,
     }
     silent [
@@ -96,11 +93,11 @@ table! {
         "capabilitiesRefreshIntervalSeconds", "authorizationTimeoutSeconds", "structured_logging",
     ]
     unused [
-        "auth_token": "give every client a token of its own under `clients`",
+        "auth_token": "give every client its own token under `clients`",
         "rate_limit_per_minute": "set the `rate` of a client under `clients`",
         "log_level": "use --log-level",
         "inboundHttpPort": "use `listen`",
-        "fallbackPromptsAndResourcesToTools": "prompts and resources stay what they are",
+        "fallbackPromptsAndResourcesToTools": "prompts and resources are not converted to tools",
         "adapterMode": "use an endpoint with \"expose\": \"lazy\"",
     ]
 }
@@ -108,79 +105,78 @@ table! {
 table! {
     /// One server.
     struct RawServer {
-        /// What the server is called. In objects the key says it, and `name`
-        /// is a text for people; in lists `id`, or else `name`, says it. A
-        /// built-in server is chosen by `name`, or else by its id.
+        /// The server's id. In objects the key is the id and `name` is a display name. In lists the
+        /// id is `id`, or else `name`. A built-in server is selected by `name`, or else by its id.
         "id" => id: String,
         "name" => name: String,
-        /// What carries the messages. Without it `command` means `stdio`, a
-        /// `url` of `ws://` or `wss://` means `ws`, and any other `url` means
-        /// `http`, or `sse` where the server turns out to be older.
+        /// The transport. Without it, `command` means `stdio`, a `url` with `ws://` or `wss://`
+        /// means `ws`, and any other `url` means `http`, or `sse` if the server turns out to be
+        /// older.
         "type" => kind: TransportWord,
-        /// Another word for `type`.
+        /// A synonym of `type`.
         "transport" => transport: TransportWord,
 
         /// The program of a stdio server, or program and arguments in one array.
         "command" => command: Command,
-        /// Its arguments.
+        /// The arguments of the program.
         "args" => args: Vec<Given<String>>,
-        /// Environment variables for it, besides the ones it gets anyway.
+        /// Environment variables for the program, in addition to the inherited ones.
         "env" => env: Map<String>,
-        /// A file with more of them, as `NAME=VALUE` in each line, relative to
-        /// the configuration file (Cursor, VS Code). `env` goes before it.
+        /// A file with further variables, one `NAME=VALUE` per line, relative to the configuration
+        /// file (Cursor, VS Code). `env` takes precedence.
         "envFile" => env_file: String,
-        /// Which of our own variables it gets besides the usual ones: `true`
-        /// for all of them, or a list of names (`AWS_*` works). Default `false`.
+        /// The gateway's variables that the program inherits in addition to the usual ones: `true`
+        /// for all, or a list of names (`AWS_*` works). Default `false`.
         "inherit_env" => inherit_env: InheritEnv,
-        /// The folder it runs in, relative to the configuration file's.
+        /// The working directory, relative to the folder of the configuration file.
         "cwd" | "workingDirectory" => cwd: String,
-        /// How messages are framed on stdin and stdout. Default `newline`.
+        /// The framing of messages on stdin and stdout. Default `newline`.
         "stdio_mode" => stdio_mode: StdioMode,
 
-        /// Where a server is that is not started here.
+        /// The URL of a remote server.
         "url" | "serverUrl" | "httpUrl" => url: String,
-        /// Headers for every request to it, and for opening a WebSocket.
+        /// Headers for every request to the server, and for opening a WebSocket.
         "headers" => headers: Map<String>,
-        /// How long connecting may take, in seconds. Default 5.
+        /// The time limit for connecting, in seconds. Default 5.
         "connect_timeout_s" => connect_timeout_s: f64,
 
         /// `false` keeps the server from being started. Default `true`.
         "enabled" => enabled: bool,
-        /// The same the other way round.
+        /// The opposite of `enabled`.
         "disabled" => disabled: bool,
-        /// How long starting may take until its lists are there, in seconds. Default 30.
+        /// The time limit for starting, until the lists have been read, in seconds. Default 30.
         "startup_timeout_s" | "startup_timeout" => startup_timeout_s: f64,
-        /// How long a call may take without a sign of progress, in seconds.
-        /// Default 300, and 30 on the route of plain JSON-RPC.
+        /// The time limit for a call without progress, in seconds. Default 300, and 30 on the plain
+        /// JSON-RPC route.
         "request_timeout_s" => request_timeout_s: f64,
-        /// The same as clients write it. They do not agree on the unit: more
-        /// than 1000 counts as milliseconds, anything else as seconds.
+        /// The same in the form that clients write. They use different units: values over 1000 are
+        /// milliseconds, others are seconds.
         "timeout" => timeout: f64,
-        /// Whose connection a call takes: `auto`, `shared` or `session`. Default `auto`.
+        /// The connection that calls use: `auto`, `shared` or `session`. Default `auto`.
         "sharing" => sharing: SharingWord,
-        /// How many connections of sessions' own there may be at once. Default 8.
+        /// The maximum number of connections that belong to single sessions. Default 8.
         "max_links" => max_links: usize,
         /// Like the top-level `health`, for this server.
         "health" => health: Health,
 
         /// Like the top-level `shape`, for this server.
         "shape" => shape: Shape,
-        /// Settings per tool, by the server's own name for it; or, as an
-        /// array, the only tools that may be used (Copilot CLI), `"*"` for all.
+        /// Settings per tool, by the server's own tool names; or an array of the only allowed tools
+        /// (Copilot CLI), `"*"` for all.
         "tools" => tools: Tools,
-        /// The only tools that may be used, by the server's own names; `"*"`
-        /// for all. `name(...)` counts as `name` (Gemini CLI).
+        /// The only allowed tools, by the server's own names; `"*"` for all. `name(...)` counts as
+        /// `name` (Gemini CLI).
         "includeTools" => include_tools: Vec<Given<String>>,
-        /// The same in another word.
+        /// A synonym of `includeTools`, without `name(...)`.
         "allowedTools" => allowed_tools: Vec<Given<String>>,
-        /// The same in the words of Codex and others.
+        /// A synonym of `allowedTools` (Codex and others).
         "enabledTools" | "enabled_tools" => enabled_tools: Vec<Given<String>>,
-        /// Tools that may not be used, even if another list names them (Gemini CLI).
+        /// Tools that may not be used, even if another list allows them (Gemini CLI).
         "excludeTools" => exclude_tools: Vec<Given<String>>,
-        /// The same in another word (Windsurf, Roo, Codex).
+        /// A synonym of `excludeTools` (Windsurf, Roo, Codex).
         "disabledTools" | "disabled_tools" => disabled_tools: Vec<Given<String>>,
-        /// The preset of `/servers/{id}/mcp` and of the route of plain JSON-RPC:
-        /// an id, or `false` or `null` for none. Default that of the default endpoint.
+        /// The preset of `/servers/{id}/mcp` and of the plain JSON-RPC route: an id, or `false` or
+        /// `null` for none. Default: the preset of the default endpoint.
         "preset" => preset: PresetChoice,
     }
     silent [
@@ -190,8 +186,8 @@ table! {
     unused [
         "auth": "put the credentials into `headers`",
         "oauth": "put the credentials into `headers`",
-        "sandboxEnabled": "the server runs with our own rights",
-        "sandbox": "the server runs with our own rights",
+        "sandboxEnabled": "the server runs with the permissions of the gateway",
+        "sandbox": "the server runs with the permissions of the gateway",
     ]
 }
 
@@ -211,7 +207,7 @@ words! {
 }
 
 table! {
-    /// What one tool of a server is treated to.
+    /// The settings of one tool of a server.
     struct RawTool {
         /// Like the top-level `shape`, for this tool.
         "shape" => shape: Shape,
@@ -221,48 +217,45 @@ table! {
 table! {
     /// One endpoint.
     struct RawEndpoint {
-        /// What stands between server and tool in published names. Default
-        /// `__`, the only one that model providers accept.
+        /// The text between server and tool in published names. Default `__`, the only one that
+        /// model providers accept.
         "separator" => separator: String,
-        /// `plain` publishes resource URIs as they are, `wrapped` wraps them
-        /// all. Default `plain`.
+        /// `plain` publishes resource URIs unchanged, `wrapped` wraps all of them. Default `plain`.
         "uris" => uris: UrisWord,
-        /// The longest published name. Default 50.
+        /// The maximum length of a published name. Default 50.
         "name_max" => name_max: usize,
-        /// The id of the preset in force, or `false` or `null` for none, which
-        /// allows everything. Default none, but for the endpoint `lazy`, which
-        /// has that of the default endpoint.
+        /// The id of the preset to apply, or `false` or `null` for none, which allows everything.
+        /// Default none, except for the endpoint `lazy`, which uses the preset of the default
+        /// endpoint.
         "preset" => preset: PresetChoice,
-        /// `all` tools are listed, or two that tell of them and call them
-        /// (`lazy`), or the same and one that finds them (`search`). Default
-        /// `all`, and `lazy` for the endpoint of that name.
+        /// The tools to list: `all` of them, two that describe and call them (`lazy`), or those two
+        /// and one that finds tools (`search`). Default `all`, and `lazy` for the endpoint of that
+        /// name.
         "expose" => expose: ExposeWord,
-        /// How much of each tool the description of `inspect` tells on a lazy
-        /// endpoint. Default `capped`.
+        /// The detail about each tool in the description of `inspect` on a lazy endpoint. Default
+        /// `capped`.
         "listing" => listing: ListingWord,
-        /// The longest that this description may get before it tells less,
-        /// from 500 to 1000000 characters. Default 10000.
+        /// The maximum length of that description, from 500 to 1000000 characters. Beyond it, the
+        /// description gives less detail. Default 10000.
         "listing_max_chars" => listing_max_chars: usize,
-        /// Whether that description names the parameters of each tool. Default
-        /// `true`.
+        /// `true` includes the parameters of each tool in that description. Default `true`.
         "signatures" => signatures: bool,
-        /// What becomes of `structuredContent`: `auto` leaves it out where it
-        /// would pass the budget and for clients whose models read it instead of
-        /// `content`, `keep` keeps it and output schemas, `drop` always leaves it
-        /// out. Default `auto`.
+        /// The treatment of `structuredContent`: `auto` omits it where it would exceed the budget
+        /// and for clients whose models read it instead of `content`; `keep` keeps it and the
+        /// output schemas; `drop` always omits it. Default `auto`.
         "structured" => structured: StructuredWord,
-        /// Patterns of tools that a `search` endpoint lists all the same.
+        /// Patterns of tools that a `search` endpoint lists anyway.
         "pin" => pin: Vec<Given<String>>,
-        /// What `inspect`, `exec` and `search_tools` answer in: the shorter
-        /// one (`auto`), or always the same. Default `auto`.
+        /// The format in which `inspect`, `exec` and `search_tools` answer: always `toon`, always
+        /// `json`, or the shorter one (`auto`). Default `auto`.
         "encoding" => encoding: Encoding,
-        /// Whether schemas are given as TypeScript. Default `true`.
+        /// `true` gives schemas as TypeScript. Default `true`.
         "schema_compression_enabled" => schema_compression_enabled: bool,
-        /// Descriptions in them are cut at this many characters. Default 300.
+        /// The maximum length of descriptions in schemas, in characters. Default 300.
         "max_description_len" => max_description_len: usize,
-        /// Whether they tell constraints and defaults. Default `false`.
+        /// `true` includes constraints and defaults in schemas. Default `false`.
         "schema_constraints" => schema_constraints: bool,
-        /// The fewest items or keys that are worth TOON. Default 1.
+        /// The minimum number of items or keys for TOON. Default 1.
         "toon_compression_min_size" => toon_compression_min_size: usize,
         /// Like the top-level `shape`, for this endpoint.
         "shape" => shape: Shape,
@@ -288,11 +281,11 @@ words! {
     enum ListingWord, "value of `listing`" {
         /// The whole description of every tool.
         "full" => Full,
-        /// The beginning of it.
+        /// The beginning of the description of every tool.
         "capped" => Capped,
-        /// Its name alone.
+        /// Only the names of tools.
         "names" => Names,
-        /// Servers alone.
+        /// Only the servers.
         "servers" => Servers,
     }
 }
@@ -306,13 +299,13 @@ words! {
 }
 
 table! {
-    /// A selection of what the servers offer. A list under a misspelt key would
-    /// be no list, which allows more than the list does.
+    /// A selection of what the servers offer. Unknown keys are errors, because a list under a
+    /// misspelt key would be missing, and so allow more than intended.
     struct RawPreset {
         "id" => id: String,
-        /// A text for people.
+        /// A display name.
         "name" => name: String,
-        /// Which tools, in order, the last match wins; an empty list allows none.
+        /// Allowed tools, in order. The last match applies, and an empty list allows none.
         "tools" => tools: Selection,
         "prompts" => prompts: Selection,
         "resources" => resources: Selection,
@@ -322,123 +315,125 @@ table! {
 }
 
 table! {
-    /// One exact entry of a preset. With `enabled` misspelt it would allow what
-    /// it is to forbid.
+    /// One exact entry of a preset. Unknown keys are errors, because an entry with a misspelt
+    /// `enabled` would allow what it should deny.
     struct RawSelected {
         "serverId" => server_id: String,
         "toolName" => tool_name: String,
         "promptName" => prompt_name: String,
         "resourceKey" => resource_key: String,
-        /// `false` forbids it. Default `true`.
+        /// `false` denies the item. Default `true`.
         "enabled" => enabled: bool,
     }
     unknown Error
 }
 
 table! {
-    /// One client. A limit or a list under a misspelt key would be none, which
-    /// allows more than it does.
+    /// One client. Unknown keys are errors, because a limit or a list under a misspelt key would be
+    /// missing, and so allow more than intended.
     struct RawClient {
-        /// The digest of its token: `sha256:` and 64 hex digits, as `narrows
-        /// token` prints it.
+        /// The digest of the client's token: `sha256:` and 64 hex digits, as printed by `narrows
+        /// token`.
         "token" => token: String,
-        /// Where it may come in: names of endpoints, `servers/ID`, `servers/*`,
-        /// and `rpc` for the pruner. Default: everywhere.
+        /// The endpoints that the client may use: names of endpoints, `servers/ID`, `servers/*`,
+        /// and `rpc` for the pruner. Default: all of them.
         "endpoints" => endpoints: Vec<Given<String>>,
-        /// A preset that binds it besides that of the endpoint.
+        /// A preset that applies to the client in addition to that of the endpoint.
         "preset" => preset: String,
-        /// How often it may ask: requests per minute, or that and how many at
-        /// once. Default: as often as it likes.
+        /// The request rate: requests per minute, or that and a burst size. Default: unlimited.
         "rate" => rate: RateChoice,
-        /// Requests that it may have in flight, over all of its sessions.
+        /// The maximum number of requests in flight over all sessions of the client.
         "max_calls" => max_calls: usize,
-        /// Sessions that it may have at once.
+        /// The maximum number of sessions at once.
         "max_sessions" => max_sessions: usize,
     }
     unknown Error
 }
 
 table! {
-    /// How often a client may ask.
+    /// The request rate of a client.
     struct RawRate {
         "per_minute" => per_minute: usize,
-        /// How many may come at once. Default a tenth of `per_minute`, at least 1.
+        /// The maximum number of requests at once. Default a tenth of `per_minute`, at least 1.
         "burst" => burst: usize,
     }
     unknown Error
 }
 
 table! {
-    /// Who may operate the gateway while it runs.
+    /// Access to the admin API.
     struct RawAdmin {
-        /// The digest of a token for it, besides the one that is made at every start.
+        /// The digest of an admin token, in addition to the token created at every start.
         "token" => token: String,
-        /// Whether other machines may. Default `false`.
+        /// `true` admits other machines. Default `false`.
         "remote" => remote: bool,
-        /// Whether metrics are told without a token. Default `false`.
+        /// `true` serves metrics without a token. Default `false`.
         "open_metrics" => open_metrics: bool,
     }
     unknown Error
 }
 
 table! {
-    /// Bounds on everything that peers can make grow.
+    /// Limits on everything that clients and servers can make grow.
     struct RawLimits {
-        /// One message in either direction, in bytes. Default 16777216.
+        /// The size of one message in either direction, in bytes. Default 16777216.
         "max_message_bytes" => max_message_bytes: usize,
-        /// Request bodies held for all clients together, in bytes; at least 4
-        /// messages. Default 268435456.
+        /// The total size of request bodies held for all clients, in bytes; at least 4 messages.
+        /// Default 268435456.
         "max_request_bytes_total" => max_request_bytes_total: usize,
-        /// Responses that wait to be written to all clients together, in bytes;
-        /// at least 4 messages. Default 268435456.
+        /// The total size of responses waiting to be written to all clients, in bytes; at least 4
+        /// messages. Default 268435456.
         "max_response_bytes_total" => max_response_bytes_total: usize,
         /// Sessions at once. Default 1000.
         "max_sessions" => max_sessions: usize,
-        /// Connections over HTTP at once. Default 10000.
+        /// HTTP connections at once. Default 10000.
         "max_connections" => max_connections: usize,
-        /// Connections from one address, unless it is on this machine. Default 1000.
+        /// Connections from one address, except loopback. Default 1000.
         "max_connections_per_address" => max_connections_per_address: usize,
-        /// A session without a sign of life is ended after this many seconds. Default 1800.
+        /// The time without activity after which a session ends, in seconds. Default 1800.
         "session_idle_s" => session_idle_s: f64,
         /// Messages waiting for one client. Default 256.
         "client_queue" => client_queue: usize,
-        /// Calls that one client may have in flight. Default 256.
+        /// Calls in flight of one client. Default 256.
         "calls_per_session" => calls_per_session: usize,
-        /// How long processes get to end by themselves, in seconds. Default 5.
+        /// The time that child processes have to exit before they are killed, in seconds. Default
+        /// 5.
         "grace_s" => grace_s: f64,
-        /// How long calls in flight get to end when the gateway is asked to,
-        /// in seconds. Default 10.
+        /// The time that calls in flight have to finish at shutdown, in seconds. Default 10.
         "shutdown_grace_s" => shutdown_grace_s: f64,
-        /// Items of one kind that are read from one server. Default 10000.
+        /// Items of one kind read from one server. Default 10000.
         "max_items_per_list" => max_items_per_list: usize,
     }
 }
 
 table! {
-    /// When a server is asked for a sign of life, and when it is given up.
+    /// The times of health checks and the number of failures after which a server counts as dead.
     struct RawHealth {
-        /// A server that has said nothing for this many seconds is asked, 1 at
-        /// least. Default 30.
+        /// The time without messages after which the server is pinged, in seconds; at least 1.
+        /// Default 30.
         "interval_s" => interval_s: f64,
-        /// How long the answer may take, in seconds, 0.1 at least. Default 10.
+        /// The time limit for the response, in seconds; at least 0.1. Default 10.
         "timeout_s" => timeout_s: f64,
-        /// So many unanswered in a row, and the connection is made anew. Default 3.
+        /// The number of unanswered pings in a row after which the connection is replaced. Default
+        /// 3.
         "failures" => failures: usize,
-        /// How long a server may be silent while calls wait for it, in
-        /// seconds. Default 300.
+        /// The time for which a server may be silent while calls wait for it, in seconds. Default
+        /// 300.
         "busy_s" => busy_s: f64,
     }
 }
 
 table! {
-    /// The store of what was cut.
+    /// The store of cut text.
     struct RawRecovery {
-        /// How long what was cut can be had again, in seconds. Default 600.
+        /// The time for which cut text can be recovered, in seconds since its last use. Default
+        /// 3600.
         "ttl_s" => ttl_s: f64,
-        /// All of it together, in bytes; the oldest leaves first. Default 67108864.
+        /// The total size of stored text, in bytes. The oldest text is removed first. Default
+        /// 67108864.
         "max_bytes" => max_bytes: usize,
-        /// The folder in which it outlives the process, relative to this
-        /// file's. Without one it is kept in memory.
+        /// A folder in which the text outlives the process, relative to the folder of the
+        /// configuration file. Without it, text is kept in memory.
         "path" => path: String,
     }
 }
@@ -446,49 +441,45 @@ table! {
 table! {
     /// The budget of a result and how it is met.
     struct RawShape {
-        /// The most characters of text in one result, markers included; 0 or
-        /// less switches the budget off. Default 16000.
+        /// The maximum number of text characters in one result, markers included; 0 or less
+        /// disables the budget. Default 16000.
         "max_chars" => max_chars: i64,
-        /// The same for code that is read without a goal. Default 48000, or
-        /// `max_chars` where that is set to less than 16000.
+        /// The same for code read without a goal. Default 48000, or `max_chars` if that is set to
+        /// less than 16000.
         "code_max_chars" => code_max_chars: i64,
-        /// What becomes of images, audio and blobs: `keep` neither counts nor
-        /// cuts them, `note` puts a text in their place in results over the
-        /// budget. Default `keep`.
+        /// The treatment of images, audio and blobs: `keep` neither counts nor cuts them; `note`
+        /// replaces them by a text in results over the budget. Default `keep`.
         "binary" => binary: BinaryWord,
-        /// Whether tools are listed with optional arguments `goal` and `find`.
-        /// Default `false`.
+        /// `true` lists tools with the optional arguments `goal` and `find`. Default `false`.
         "goal_param" => goal_param: bool,
-        /// Whether a call is refused whose arguments hold a marker of cut text.
-        /// Default `true`.
+        /// `true` refuses calls whose arguments contain a marker of cut text. Default `true`.
         "guard" => guard: bool,
-        /// How results are pruned.
+        /// The pruning of results.
         "prune" => prune: RawPrune,
-        /// What is cut out of answers on the route of plain JSON-RPC; at the
-        /// top and for servers.
+        /// The masking of responses on the plain JSON-RPC route. Applies at the top level and in
+        /// servers.
         "mask" => mask: RawMask,
     }
 }
 
 table! {
-    /// Which strings are too long, and what is left of them.
+    /// The maximum length of strings and the parts to keep.
     struct RawMask {
         /// Longer strings are cut; 0 or less cuts none. Default 4000.
         "max_chars" => max_chars: i64,
-        /// What stays at the beginning. Default 2000.
+        /// The number of characters to keep at the beginning. Default 2000.
         "head_chars" => head_chars: usize,
-        /// What stays at the end. Default 2000.
+        /// The number of characters to keep at the end. Default 2000.
         "tail_chars" => tail_chars: usize,
     }
 }
 
 table! {
-    /// How results are pruned.
+    /// The pruning of results.
     struct RawPrune {
-        /// How long keeping a result within its budget may take.
+        /// The time limit for bringing a result within its budget, in milliseconds. Default 1500.
         "timeout_ms" => timeout_ms: usize,
-        // These two are options of the tool `prune_text`, which every call of
-        // it names itself.
+        // These two are options of the tool `prune_text`, whose calls set them.
         "max_prune_ratio" => max_prune_ratio: f64,
         "min_keep_lines" => min_keep_lines: usize,
     }

@@ -1,8 +1,8 @@
-//! A parsed file into typed values: wrong types are errors, unknown keys are
-//! warnings unless the table says otherwise, and reading goes on after either.
+//! Reads a parsed file into typed values. Wrong types are errors and unknown keys are warnings,
+//! unless the table sets another severity. Reading continues after both.
 //!
-//! The tables of `raw.rs` are declared with [`table!`] and [`words!`]; this
-//! file knows what they have in common and nothing of what any key means.
+//! [`table!`] and [`words!`] declare the tables of `raw.rs`. This module implements what they have
+//! in common and does not know the meaning of any key.
 
 mod plain;
 
@@ -14,7 +14,7 @@ use crate::nearest::nearest;
 
 pub(crate) use plain::{Map, read_list};
 
-/// A value of the file and where it stands.
+/// A value of the file with its position.
 pub(crate) struct Node<'a> {
     pub(crate) value: &'a Value<'a>,
     pub(crate) at: At,
@@ -69,7 +69,7 @@ impl<'a> Node<'a> {
         )
     }
 
-    /// What it is, for "expected ..., found ...". Never the value itself.
+    /// Returns the type of the value for "expected ..., found ...", never the value itself.
     pub(crate) fn kind(&self) -> &'static str {
         match self.value {
             Value::StringLit(_) => "a string",
@@ -100,26 +100,26 @@ pub(crate) struct Member<'a> {
     pub(crate) value: Node<'a>,
 }
 
-/// What can stand in a configuration file.
+/// A type that can be read from a configuration file.
 pub(crate) trait Read: Sized {
-    /// Completes "expected ...".
+    /// The text that completes "expected ...".
     const EXPECTED: &'static str;
-    /// Whether `null` says something, and not that the key is left out.
+    /// True if `null` is a value of its own. By default it means that the key is absent.
     const NULL_SPEAKS: bool = false;
 
-    /// `None` if the value cannot be used; then a problem has been reported.
+    /// Reads a value. Returns `None` if it cannot be used, after reporting a problem.
     fn read(node: &Node<'_>, problems: &mut Problems<'_>) -> Option<Self>;
 }
 
-/// A usable value and where it stands.
+/// A usable value with its position.
 #[derive(Debug, Clone)]
 pub(crate) struct Given<T> {
     pub(crate) value: T,
     pub(crate) at: At,
 }
 
-/// A key that may be there. `Bad` is told from `Absent` so that a value of the
-/// wrong type is not also reported as missing.
+/// An optional key. `Bad` differs from `Absent`, so that a value of the wrong type is not also
+/// reported as missing.
 #[derive(Debug, Default)]
 pub(crate) enum Field<T> {
     #[default]
@@ -150,11 +150,11 @@ impl<T> Field<T> {
 }
 
 impl<T: Read> Field<T> {
-    /// `null` is mostly as good as nothing: programs that write configuration files
-    /// put it where a value is left out.
+    /// Reads the value of a key. `null` usually counts as absent, because programs that write
+    /// configuration files use it for omitted values.
     pub(crate) fn fill(&mut self, member: &Member<'_>, problems: &mut Problems<'_>) {
         if !self.is_absent() {
-            let what = format!("`{}` says again what another key says", member.key);
+            let what = format!("`{}` has the same meaning as another key", member.key);
             problems.error(&member.key_at, what, "keep one of them");
         } else if T::NULL_SPEAKS || !member.value.is_null() {
             *self = match T::read(&member.value, problems) {
@@ -170,26 +170,26 @@ impl<T: Read> Field<T> {
 
 /// A type declared with [`table!`].
 pub(crate) trait Table {
-    /// Every key that has a usable value, under its first name.
+    /// Returns every key that has a usable value, under its first name.
     fn given(&self) -> Vec<(&'static str, &At)>;
 }
 
-/// What a table knows of its keys besides the ones it reads.
+/// The keys of a table, including those that it ignores.
 pub(crate) struct Keys {
     pub(crate) read: &'static [&'static str],
-    /// Keys of other programs that say nothing to a gateway.
+    /// Keys of other programs that have no meaning for a gateway.
     pub(crate) silent: &'static [&'static str],
-    /// Keys of other programs that a user might rely on, and what to do instead.
+    /// Keys of other programs that users may rely on, each with advice on what to do instead.
     pub(crate) unused: &'static [(&'static str, &'static str)],
-    /// What any other key is.
+    /// The severity of any other key.
     pub(crate) unknown: Severity,
 }
 
-/// How many unknown keys of one table are told one by one. Pointing us at a
-/// client's whole settings file is fine, a screenful of warnings is not.
+/// The maximum number of unknown keys to report per table. A client's whole settings file is valid
+/// input and must not produce a screenful of warnings.
 const UNKNOWN_KEYS_TOLD: usize = 5;
 
-/// Reads the members of a table; `take` says whether it knows the key.
+/// Reads the members of a table. `take` returns true if it knows the key.
 pub(crate) fn read_table(
     node: &Node<'_>,
     keys: &Keys,
@@ -212,7 +212,7 @@ pub(crate) fn read_table(
         if let Some((key, advice)) = foreign {
             problems.warn(
                 &member.key_at,
-                format!("`{key}` is not applied by Narrows"),
+                format!("`{key}` is not supported by Narrows"),
                 *advice,
             );
         } else if !keys.silent.contains(&&*member.key)
@@ -230,7 +230,8 @@ pub(crate) fn read_table(
             None => String::new(),
         };
         let what = format!("unknown key `{}`", member.key);
-        // Passed over, it would leave a door open that was meant to be shut.
+        // If a misspelt `clients` or `admin` were ignored, access would not be restricted as
+        // intended.
         let guards = ["clients", "admin"].map(|key| format!("did you mean `{key}`?"));
         let severity = match guards.contains(&help) {
             true => Severity::Error,
@@ -246,8 +247,8 @@ pub(crate) fn read_table(
     Some(())
 }
 
-/// Whether one key allows and the other forbids: letters apart they are near
-/// each other, and a user who follows the suggestion gets the contrary.
+/// Returns true if one key allows and the other denies. Such keys differ in few letters, and
+/// following the suggestion would have the opposite effect.
 fn are_opposite(one: &str, other: &str) -> bool {
     let forbids = |key: &str| {
         let key = key.to_ascii_lowercase();
@@ -260,20 +261,20 @@ fn are_opposite(one: &str, other: &str) -> bool {
     matches!((forbids(one), forbids(other)), (Some(one), Some(other)) if one != other)
 }
 
-/// Two values for one key: which of them holds depends on who reads the file.
+/// Reports a duplicate key. Programs differ in which of the two values they use.
 fn duplicate_key(member: &Member<'_>, problems: &mut Problems<'_>) {
     let what = format!("duplicate key `{}`", member.key);
     problems.error(&member.key_at, what, "keep one of them");
 }
 
-/// Keys by which people put remarks into JSON, and the one that editors use.
+/// Returns true for keys that serve as comments in JSON, and for `$schema`, which editors use.
 fn is_remark(key: &str) -> bool {
     key.starts_with("//") || key == "$schema"
 }
 
-/// Declares a table: a type with one optional field per key, and how it is
-/// read. The doc comments of the fields are the reference of the keys. Unknown
-/// keys are warnings, or what `unknown` says.
+/// Declares a table: a type with one optional field per key, and code to read it. The doc comments
+/// of the fields are the reference of the keys. Unknown keys have the severity `unknown`, by
+/// default a warning.
 macro_rules! table {
     (
         $(#[$doc:meta])*
@@ -329,7 +330,7 @@ macro_rules! table {
     };
 }
 
-/// Declares a choice between words.
+/// Declares an enum whose values are words.
 macro_rules! words {
     (
         $(#[$doc:meta])*
@@ -375,9 +376,9 @@ pub(crate) fn unknown_word(
         node.wrong_type("a string", problems);
         return;
     };
-    let mut help = format!("one of {}", words.join(", "));
+    let mut help = format!("use one of {}", words.join(", "));
     if let Some(word) = nearest(found, words.iter().copied()) {
-        help = format!("did you mean `{word}`? It is {help}");
+        help = format!("did you mean `{word}`? Otherwise {help}");
     }
     problems.error(&node.at, format!("unknown {what} `{found}`"), help);
 }

@@ -1,4 +1,4 @@
-//! A configuration text in, what it comes to and what is wrong with it out.
+//! Tests of configurations: each gives a text and the expected settings and problems.
 
 mod budgets;
 mod clients;
@@ -28,12 +28,12 @@ fn check(text: &str, expected: Expect) {
     expected.assert_eq(&outcome(text));
 }
 
-/// What is said about `text`, and what the upstreams are if nothing is wrong.
+/// Returns the problems of `text`, and the upstreams if it has no errors.
 fn outcome(text: &str) -> String {
     outcome_in(Path::new("/etc/n"), text)
 }
 
-/// The same for a file in another folder.
+/// Does the same for a file in another folder.
 fn outcome_in(folder: &Path, text: &str) -> String {
     let environment = environment();
     let scope = Scope {
@@ -73,7 +73,7 @@ fn environment() -> Environment {
     .collect()
 }
 
-/// An upstream in one line; the part of its environment that is the file's own.
+/// Describes an upstream in one line, with the part of its environment that comes from the file.
 fn describe(upstream: &ServerSettings) -> String {
     let mut parts = vec![upstream.upstream.id.clone()];
     if !upstream.upstream.enabled {

@@ -1,4 +1,4 @@
-//! Servers that were added while the program runs.
+//! Servers that were added while the gateway runs.
 
 use std::collections::HashSet;
 
@@ -7,14 +7,14 @@ use narrows_serve::admin::Change;
 use narrows_upstream::State as UpstreamState;
 use parking_lot::Mutex;
 
-/// The ids of servers that were added. A server that is added once more before
-/// it has ever come up is replaced: the second command corrects the first.
+/// The ids of servers added at run time. Adding a server again before it has come up replaces it,
+/// because the second command corrects the first.
 #[derive(Default)]
 pub(super) struct AddedServers(Mutex<HashSet<String>>);
 
 impl AddedServers {
-    /// The change, or a replacement where it adds a server that was added
-    /// before and has failed since.
+    /// Turns an addition into a replacement if the server was added before and has failed since.
+    /// Returns other changes unchanged.
     pub(super) fn as_replacement(&self, change: Change, gateway: &Gateway) -> Change {
         match change {
             Change::AddServer { id, entry } if self.has(&id) && has_failed(gateway, &id) => {
@@ -24,7 +24,7 @@ impl AddedServers {
         }
     }
 
-    /// Notes a change that was made.
+    /// Records a completed change.
     pub(super) fn note(&self, change: &Change) {
         let mut ids = self.0.lock();
         match change {
@@ -40,7 +40,7 @@ impl AddedServers {
     }
 }
 
-/// Whether a server is down and has never offered anything.
+/// Returns true if a server is down and has never offered anything.
 fn has_failed(gateway: &Gateway, id: &str) -> bool {
     let is_empty = |own: &UpstreamReport| {
         own.tools.is_empty() && own.prompts == 0 && own.resources == 0 && own.templates == 0

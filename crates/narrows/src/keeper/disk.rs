@@ -1,4 +1,4 @@
-//! The configuration file on its disk: read again, and replaced as a whole.
+//! Reads the configuration file again and replaces it atomically.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::config::read_file;
 
-/// The text of a file, or why there is none, in one line.
+/// Reads a file, or returns the reason for the failure in one line.
 pub(super) fn read(path: &Path) -> Result<String, String> {
     let name = path.display();
     match fs::metadata(path) {
-        // A pipe can be read only once, and would keep us waiting.
+        // A pipe can be read only once, and opening it would block.
         Ok(found) if !found.is_file() && !found.is_dir() => {
             return Err(format!(
-                "{name}: it is no regular file, which could be read again"
+                "{name}: it is not a regular file, so it cannot be read again"
             ));
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -26,7 +26,7 @@ pub(super) fn read(path: &Path) -> Result<String, String> {
     read_file(path).map_err(|problem| problem.line())
 }
 
-/// The file of a preset, if it has one.
+/// Returns the path of a preset file if it exists.
 pub(super) fn preset_path(folder: &Path, id: &str) -> Option<PathBuf> {
     if id.is_empty() || id.contains(['/', '\0']) {
         return None;
@@ -35,10 +35,10 @@ pub(super) fn preset_path(folder: &Path, id: &str) -> Option<PathBuf> {
     path.is_file().then_some(path)
 }
 
-/// Why a file was not replaced. It is as it was then.
+/// The reason why a file was not replaced. The file itself is unchanged.
 #[derive(Debug)]
 pub(super) enum Unwritten {
-    /// Somebody else has saved it meanwhile.
+    /// Another program has saved the file meanwhile.
     Changed,
     Failed(io::Error),
 }
@@ -49,18 +49,18 @@ impl From<io::Error> for Unwritten {
     }
 }
 
-/// Puts `text` in the place of `before`: all of it or nothing, whatever
-/// happens meanwhile. A link stays one, and the file keeps owner and rights.
+/// Replaces the content `before` by `text` atomically. Symbolic links stay links, and the file
+/// keeps its owner and permissions.
 pub(super) fn replace(path: &Path, before: &str, text: &str) -> Result<(), Unwritten> {
     let target = fs::canonicalize(path)?;
     let there = fs::metadata(&target)?;
     if !there.is_file() {
-        return Err(io::Error::other("it is no regular file").into());
+        return Err(io::Error::other("it is not a regular file").into());
     }
     let aside = Aside::create(&target)?;
     aside.fill(text, &there)?;
-    // As late as can be: what somebody saves after this moment is lost to
-    // us, as it would be to any editor.
+    // Checked as late as possible. A save by another program after this point is overwritten, as
+    // with any editor.
     if fs::read(&target)? != before.as_bytes() {
         return Err(Unwritten::Changed);
     }
@@ -68,8 +68,8 @@ pub(super) fn replace(path: &Path, before: &str, text: &str) -> Result<(), Unwri
     Ok(())
 }
 
-/// Creates a file that is not there yet: all of it or nothing. Only its owner
-/// may read it, since entries of servers hold secrets.
+/// Creates a new file atomically. Only its owner may read it, because entries of servers hold
+/// secrets.
 pub(super) fn create(path: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
@@ -78,20 +78,20 @@ pub(super) fn create(path: &Path, text: &str) -> io::Result<()> {
     let mut file = &aside.file;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
-    // Unlike a rename this fails where a file of the name is there.
+    // Unlike a rename, this fails if a file with this name exists.
     fs::hard_link(&aside.path, path)?;
-    // The new file is in force, see `take_place_of`.
+    // The new file is already in place, see `take_place_of`.
     let _ = sync_folder(path);
     Ok(())
 }
 
-/// Removes a file for good.
+/// Removes a file and syncs its folder.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     fs::remove_file(path)?;
     sync_folder(path)
 }
 
-/// A new file beside the old one, gone again unless it takes its place.
+/// A temporary file in the same folder, removed unless it replaces the target.
 struct Aside {
     path: PathBuf,
     file: File,
@@ -105,10 +105,10 @@ impl Aside {
         let name = format!(".{name}.{}-{count}.tmp", std::process::id());
         let path = target.with_file_name(name);
         let mut options = OpenOptions::new();
-        // Nobody may read it before it has the rights of the old one.
+        // The file must not be readable before it has the permissions of the old one.
         let options = options.write(true).create_new(true).mode(0o600);
         let file = match options.open(&path) {
-            // Left behind by a process of the same number that was killed.
+            // Left behind by a killed process with the same id.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 fs::remove_file(&path)?;
                 options.open(&path)?
@@ -133,8 +133,8 @@ impl Aside {
 
     fn take_place_of(self, target: &Path) -> io::Result<()> {
         fs::rename(&self.path, target)?;
-        // The new file is in force; that its name might not survive a power
-        // cut is no reason to say that it is not.
+        // The new file is already in place. If its name might not survive a power failure, that
+        // does not make the save a failure.
         let _ = sync_folder(target);
         Ok(())
     }
@@ -142,7 +142,7 @@ impl Aside {
 
 impl Drop for Aside {
     fn drop(&mut self) {
-        // After the rename there is nothing of this name.
+        // After the rename, no file has this name.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -1,4 +1,4 @@
-//! Servers that cannot be started as they are configured.
+//! Servers that cannot be started as configured.
 
 use narrows_gateway::Applied;
 use narrows_gateway::settings::Settings;
@@ -6,7 +6,7 @@ use narrows_serve::admin::LeftOutServer;
 
 use crate::config::{Checked, LeftOut};
 
-/// The servers of a configuration that the gateway runs without.
+/// Returns the servers of a configuration that the gateway runs without.
 pub(super) fn left_out_of(checked: &Checked) -> Vec<LeftOutServer> {
     let one = |out: &LeftOut| LeftOutServer {
         id: out.id.clone(),
@@ -17,9 +17,9 @@ pub(super) fn left_out_of(checked: &Checked) -> Vec<LeftOutServer> {
     checked.left_out.iter().map(one).collect()
 }
 
-/// Corrects what the gateway reports: it does not know servers that are left
-/// out, so one that can be started again looks new to it, and one that no
-/// longer can looks removed. Returns the latter.
+/// Corrects the result of the gateway, which does not know servers that are left out. To the
+/// gateway, a server that can be started again looks new, and one that can no longer be started
+/// looks removed. Returns the latter.
 pub(super) fn told_by_left_out(
     applied: &mut Applied,
     before: &[LeftOutServer],

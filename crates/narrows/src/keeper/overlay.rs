@@ -1,4 +1,4 @@
-//! Changes that last until the program ends, laid over whatever the file says.
+//! Changes that last until the process ends, applied on top of the file.
 
 use std::path::Path;
 
@@ -8,19 +8,19 @@ use narrows_serve::admin::Change;
 use super::disk::preset_path;
 use crate::config::{Config, EditError, Problem, edit};
 
-/// More unsaved changes than anybody makes.
+/// The maximum number of unsaved changes.
 pub(super) const MOST: usize = 256;
 
-/// In the order they were made; each thing is said once.
+/// The unsaved changes, in order. Each setting is changed at most once.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Overlay(Vec<Change>);
 
-/// A text with all changes made in it.
+/// A text with all changes made.
 pub(super) struct Layered {
     pub(super) text: String,
-    /// Presets whose files count no more.
+    /// Presets whose files no longer count.
     pub(super) hidden: Vec<String>,
-    /// Presets that are said here and go before their files.
+    /// Presets defined here that take precedence over their files.
     pub(super) covered: Vec<String>,
 }
 
@@ -37,8 +37,8 @@ impl Overlay {
         &self.0
     }
 
-    /// With one more change, which takes the place of what was said of the same
-    /// thing before. `is_in_file` is whether the file has what it is about.
+    /// Adds a change, which replaces earlier changes of the same setting. `is_in_file` is true if
+    /// the file contains the item.
     pub(super) fn with(&self, change: Change, is_in_file: bool) -> Overlay {
         let of_same = |old: &&Change| is_entry(old) && is_entry(&change) && same(old, &change);
         let former = self.0.iter().find(of_same).cloned();
@@ -47,18 +47,18 @@ impl Overlay {
         all
     }
 
-    /// Without what another change makes pointless.
+    /// Removes the changes that another change supersedes.
     pub(super) fn without(&self, change: &Change) -> Overlay {
         let stays = |old: &&Change| !yields(old, change);
         Overlay(self.0.iter().filter(stays).cloned().collect())
     }
 
-    /// Without anything about a server.
+    /// Removes all changes of a server.
     pub(super) fn without_server(&self, id: &str) -> Overlay {
         self.without(&Change::RemoveServer { id: id.to_owned() })
     }
 
-    /// The change that added a server which the file does not have.
+    /// Returns the change that added a server missing from the file.
     pub(super) fn added(&self, id: &str) -> Option<&Change> {
         let adds =
             |change: &&Change| matches!(change, Change::AddServer { id: own, .. } if own == id);
@@ -71,7 +71,7 @@ impl Overlay {
         self.0.iter().any(removes)
     }
 
-    /// The text with all changes, or the first of them that has no place in it.
+    /// Returns the text with all changes, or the error of the first change that does not fit.
     pub(super) fn laid_over(
         &self,
         text: &str,
@@ -88,7 +88,7 @@ impl Overlay {
             match (edit(&layered.text, change), change) {
                 (Ok(text), Change::RemovePreset { id }) => {
                     layered.text = text;
-                    // Below the one in the text there may be one in a file.
+                    // A preset file of the same id may exist as well.
                     layered.hidden.push(id.clone());
                 }
                 (Ok(text), Change::PutPreset { id, .. }) => {
@@ -105,15 +105,14 @@ impl Overlay {
         Ok(layered)
     }
 
-    /// One line for each, for people. Entries may hold secrets, so none is told.
+    /// Describes each change in one line. Entries may hold secrets, so they are not printed.
     pub(super) fn lines(&self) -> Vec<String> {
         self.0.iter().map(line).collect()
     }
 }
 
 impl Layered {
-    /// Takes presets away whose files do not count any more, unless somebody
-    /// names one of them.
+    /// Removes presets whose files no longer count, unless a setting names one of them.
     pub(super) fn hide(&self, config: &mut Config) -> Result<(), Vec<Problem>> {
         let settings = &mut config.checked.gateway;
         let is_hidden = |id: &str| self.hidden.iter().any(|hidden| hidden == id);
@@ -122,7 +121,7 @@ impl Layered {
             |id: &str| is_hidden(id) && !settings.presets.iter().any(|preset| **preset.id() == *id);
         let mut problems = Vec::new();
         let mut missing = |id: &str, who: String| {
-            let what = format!("preset `{id}` is in force for {who}");
+            let what = format!("preset `{id}` is used by {who}");
             let name = format!("preset_{id}.json");
             problems.push(Problem::with_file(&name, what, None));
         };
@@ -146,7 +145,7 @@ impl Layered {
         if !problems.is_empty() {
             return Err(problems);
         }
-        // That a preset stands in two places is what was asked for.
+        // The user requested that the preset exist in two places.
         let of_covered = |problem: &Problem| {
             let file = problem.place.as_ref().map(|place| Path::new(&place.file));
             let name = file.and_then(Path::file_name).unwrap_or_default();
@@ -164,14 +163,14 @@ impl FromIterator<Change> for Overlay {
     }
 }
 
-/// A change in one line.
+/// Describes a change in one line.
 pub(super) fn line(change: &Change) -> String {
     match change {
         Change::AddServer { id, .. } => format!("server '{id}' is added"),
         Change::ReplaceServer { id, .. } => format!("server '{id}' is replaced"),
         Change::RemoveServer { id } => format!("server '{id}' is removed"),
-        Change::EnableServer { id, enabled: true } => format!("server '{id}' is switched on"),
-        Change::EnableServer { id, .. } => format!("server '{id}' is switched off"),
+        Change::EnableServer { id, enabled: true } => format!("server '{id}' is enabled"),
+        Change::EnableServer { id, .. } => format!("server '{id}' is disabled"),
         Change::PutPreset { id, .. } => format!("preset '{id}' is set"),
         Change::RemovePreset { id } => format!("preset '{id}' is removed"),
         Change::SwitchPreset { endpoint, preset } => match preset {
@@ -181,7 +180,7 @@ pub(super) fn line(change: &Change) -> String {
     }
 }
 
-/// What a former change and a later one of the same entry come to.
+/// Combines an earlier and a later change of the same entry.
 fn joined(former: Option<Change>, change: Change, is_in_file: bool) -> Option<Change> {
     match (former, change) {
         (Some(Change::AddServer { .. }), Change::ReplaceServer { id, entry }) => {
@@ -196,17 +195,17 @@ fn joined(former: Option<Change>, change: Change, is_in_file: bool) -> Option<Ch
     }
 }
 
-/// Whether it says what the whole entry is.
+/// Returns true if a change defines or removes a whole entry.
 fn is_entry(change: &Change) -> bool {
     !matches!(change, Change::EnableServer { .. })
 }
 
-/// Whether `old` says nothing any more once `new` is said.
+/// Returns true if `new` supersedes `old`.
 fn yields(old: &Change, new: &Change) -> bool {
     same(old, new) && (is_entry(new) || !is_entry(old))
 }
 
-/// Whether two changes are about the same thing.
+/// Returns true if two changes concern the same item.
 fn same(one: &Change, other: &Change) -> bool {
     subject(one) == subject(other)
 }

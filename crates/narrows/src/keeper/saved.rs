@@ -1,5 +1,4 @@
-//! What a change that is saved does to the file, where some of what it is about
-//! may be unsaved.
+//! Saves a change to the file when some earlier changes of the same item are unsaved.
 
 use narrows_serve::admin::{Change, Rejected};
 
@@ -7,15 +6,15 @@ use super::overlay::Overlay;
 use super::told::rejected;
 use crate::config::{EditError, edit};
 
-/// Whether a change that switches a server on or off has written its whole
-/// entry, which the file did not have.
+/// Returns true if enabling or disabling a server has written its whole entry, which the file did
+/// not have.
 pub(super) fn is_new_entry(before: &str, after: &str, change: &Change) -> bool {
     let is_switch = matches!(change, Change::EnableServer { .. });
     is_switch && before != after && matches!(edit(before, change), Err(EditError::Unknown { .. }))
 }
 
-/// The text of a file with a change in it, and the unsaved changes that are
-/// left then. What was unsaved of the same thing is settled by it.
+/// Returns the text of the file with a change made, and the remaining unsaved changes. Saving
+/// settles all unsaved changes of the same item.
 pub(super) fn saved(
     text: &str,
     overlay: &Overlay,
@@ -28,7 +27,7 @@ pub(super) fn saved(
     match (edit(text, change), change) {
         (Ok(_), Change::AddServer { id, .. }) if overlay.added(id).is_some() => Err(exists(id)),
         (Ok(text), _) => Ok((text, overlay.without(change))),
-        // It was removed for the time being, so that it is new to whoever adds it.
+        // The server was removed without saving, so to the user it is new.
         (Err(EditError::Exists { .. }), Change::AddServer { id, entry })
             if overlay.removed_server(id) =>
         {
@@ -37,7 +36,7 @@ pub(super) fn saved(
             let text = edit(text, &replace).map_err(rejected)?;
             Ok((text, overlay.without(change)))
         }
-        // It was added for the time being, and is saved with what is said of it now.
+        // The server was added without saving, and is saved with its new entry.
         (Err(EditError::Unknown { .. }), Change::ReplaceServer { id, entry })
             if overlay.added(id).is_some() =>
         {

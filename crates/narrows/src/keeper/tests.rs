@@ -1,4 +1,4 @@
-//! Files and changes in, what is in force and what stands on the disk out.
+//! Tests of changes and reloads: the resulting settings and the content of the files.
 
 mod overlays;
 mod saving;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::{Keeper, Reloaded, Tell};
 use crate::config::{self, Environment};
 
-/// A keeper over a file in a folder of its own, which is gone in the end.
+/// A keeper for a configuration file in its own folder, removed on drop.
 struct Desk {
     keeper: Arc<Keeper>,
     folder: PathBuf,
@@ -37,7 +37,7 @@ impl Desk {
         Desk::with(text, &[])
     }
 
-    /// With other files beside it.
+    /// Creates the folder with further files.
     fn with(text: &str, others: &[(&str, &str)]) -> Desk {
         let folder = folder();
         for (name, text) in others {
@@ -75,7 +75,7 @@ impl Desk {
         self.keeper.reload(Tell::Now).await
     }
 
-    /// The servers in force; those that are off have a `-`.
+    /// Returns the servers in force. Disabled ones have a `-`.
     async fn servers(&self) -> String {
         servers(&self.settings().await)
     }
@@ -239,7 +239,7 @@ async fn what_is_in_the_place_of_the_file_changes_nothing() {
     let made = std::process::Command::new("mkfifo").arg(&file).status();
     assert!(made.expect("mkfifo can be run").success());
     assert_eq!(desk.reload().await, Reloaded::Refused);
-    assert!(desk.problems()[0].contains("no regular file"));
+    assert!(desk.problems()[0].contains("not a regular file"));
     fs::remove_file(&file).expect("it was there");
     desk.write(FILE);
     assert_eq!(desk.reload().await, Reloaded::Same);
@@ -257,7 +257,7 @@ async fn half_a_file_is_not_told_of_at_first() {
     assert_eq!(desk.reload().await, Reloaded::Refused);
     assert_eq!(desk.problems().len(), 1);
     assert_eq!(desk.reload().await, Reloaded::Refused);
-    let told = happenings.try_recv().expect("it is told");
+    let told = happenings.try_recv().expect("an event");
     let told = serde_json::to_value(&*told).expect("it is JSON");
     assert_eq!(told["event"], "settings_refused");
     assert!(happenings.try_recv().is_err(), "once");
@@ -269,7 +269,10 @@ async fn what_counts_at_the_next_start_is_told() {
     desk.write(r#"{ "mcpServers": { "demo": { "type": "builtin" } }, "listen": "127.0.0.1:1" }"#);
     assert_eq!(desk.reload().await, Reloaded::Applied);
     let changed = desk.memory(add("more")).await.expect("it fits");
-    assert_eq!(changed.applied.at_next_start, [""; 0], "it was told before");
+    assert_eq!(
+        changed.applied.at_next_start, [""; 0],
+        "it has been reported"
+    );
     desk.write(r#"{ "mcpServers": { "demo": { "type": "builtin" } }, "allowed_hosts": ["a"] }"#);
     assert_eq!(desk.reload().await, Reloaded::Applied);
 }
@@ -334,7 +337,7 @@ async fn where_others_reach_the_gateway_nobody_saves_its_tokens_away() {
     assert_eq!(desk.reload().await, Reloaded::Refused);
     assert!(desk.problems()[0].contains("no client has a token"));
     assert_eq!(desk.settings().await.clients.len(), 1, "the old ones count");
-    // A change of something else must not let it in, either.
+    // An unrelated change must not put the file into force either.
     assert!(desk.save(add("more")).await.is_err());
     desk.write(&guarded);
     assert_eq!(desk.reload().await, Reloaded::Same);

@@ -1,11 +1,11 @@
-//! What is said about a configuration, and about a change that is not made.
+//! Messages about configurations and about rejected changes.
 
 use narrows_gateway::Applied;
 use narrows_serve::admin::Rejected;
 
 use crate::config::{Config, EditError, Problem, Severity};
 
-/// Why a text with changes over it cannot be used.
+/// The reason why a text with changes cannot be used.
 pub(super) enum Unfit {
     Problems(Vec<Problem>),
     Change(EditError),
@@ -26,7 +26,7 @@ pub(super) fn invalid(unfit: Unfit) -> Rejected {
     }
 }
 
-/// Why a configuration cannot be used, one line for each reason.
+/// Returns the errors of a configuration, one line each.
 pub(super) fn errors(problems: &[Problem]) -> Vec<String> {
     let errors = problems
         .iter()
@@ -34,11 +34,11 @@ pub(super) fn errors(problems: &[Problem]) -> Vec<String> {
     errors.map(Problem::line).collect()
 }
 
-/// A warning about a configuration that can be used.
+/// A warning about a usable configuration.
 pub(super) struct Said {
-    /// The server that it is about.
+    /// The server that the warning concerns.
     server: Option<String>,
-    /// File, path and text without line and column, which any edit moves.
+    /// File, path and text, without line and column, which change with any edit.
     about: (String, String, String),
     pub(super) line: String,
 }
@@ -49,15 +49,15 @@ impl Said {
         others.iter().any(same)
     }
 
-    /// Whether it concerns whoever changes a server: it is about that server,
-    /// or was not there before.
+    /// Returns true if the warning is relevant to a change of `server`: it concerns that server or
+    /// is new.
     pub(super) fn concerns(&self, server: Option<&str>, before: &[Said]) -> bool {
         let is_about = server.is_some() && self.server.as_deref() == server;
         is_about || !self.is_among(before)
     }
 }
 
-/// All warnings about a configuration that can be used.
+/// Returns all warnings about a usable configuration.
 pub(super) fn said_of(config: &Config) -> Vec<Said> {
     let problems = config.problems.iter();
     let problems = problems.filter(|problem| problem.severity != Severity::Note);
@@ -77,7 +77,7 @@ pub(super) fn said_of(config: &Config) -> Vec<Said> {
     problems.chain(out).collect()
 }
 
-/// What has changed, in one line.
+/// Describes the changes in one line.
 pub(super) fn summary(applied: &Applied, left_out: &[String]) -> String {
     let parts: [(&str, &[String]); 12] = [
         ("added", &applied.added),
@@ -91,7 +91,7 @@ pub(super) fn summary(applied: &Applied, left_out: &[String]) -> String {
         ("presets", &applied.presets),
         ("clients", &applied.clients),
         ("settings", &applied.settings),
-        ("at the next start", &applied.at_next_start),
+        ("after a restart:", &applied.at_next_start),
     ];
     let parts = parts.iter().filter(|(_, names)| !names.is_empty());
     let parts: Vec<String> = parts

@@ -1,4 +1,4 @@
-//! The rules of the runtime file, on real folders.
+//! Tests of the runtime file in real folders.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -10,7 +10,7 @@ use crate::config::Environment;
 
 const URL: &str = "http://127.0.0.1:7420";
 
-/// A folder that is empty at first and gone in the end.
+/// An empty folder, removed on drop.
 struct Home(PathBuf);
 
 impl Home {
@@ -31,7 +31,7 @@ impl Home {
         self.0.join(".local/state/narrows/run")
     }
 
-    /// A file by hand, with this mode.
+    /// Writes a file with this mode.
     fn put(&self, name: &str, text: &str, mode: u32) -> PathBuf {
         fs::create_dir_all(self.run()).expect("a folder can be made");
         set_mode(&self.run(), 0o700);
@@ -41,7 +41,7 @@ impl Home {
         path
     }
 
-    /// The addresses that are found, and the warnings without the folder.
+    /// Returns the addresses found, and the warnings without the folder's path.
     fn found(&self) -> (Vec<String>, Vec<String>) {
         let found = found(&self.environment());
         let folder = format!("{}", self.run().display());
@@ -104,7 +104,10 @@ fn a_loose_folder_of_ours_is_tightened_by_the_gateway() {
     let home = Home::new();
     fs::create_dir_all(home.run()).expect("a folder can be made");
     set_mode(&home.run(), 0o777);
-    assert_eq!(home.found().1, ["RUN is ignored: others can write to it"]);
+    assert_eq!(
+        home.found().1,
+        ["RUN is ignored: other users can write to it"]
+    );
     let _file = RuntimeFile::write(&home.environment(), URL, "nra_x", None).expect("written");
     assert_eq!(mode(&home.run()), 0o700);
     assert_eq!(home.found().0, [URL]);
@@ -148,9 +151,9 @@ fn what_others_could_have_read_or_written_is_not_believed() {
     warnings.sort();
     assert_eq!(urls, [URL]);
     let expected = [
-        "RUN/1.json is ignored: others can read or write it",
-        "RUN/2.json is ignored: others can read or write it",
-        "RUN/3.json is ignored: it is no runtime file",
+        "RUN/1.json is ignored: other users can read or write it",
+        "RUN/2.json is ignored: other users can read or write it",
+        "RUN/3.json is ignored: it is not a runtime file",
     ];
     assert_eq!(warnings[..3], expected);
     assert!(
@@ -160,7 +163,7 @@ fn what_others_could_have_read_or_written_is_not_believed() {
     assert!(
         warnings[4..]
             .iter()
-            .all(|warning| warning.ends_with("it is no plain file"))
+            .all(|warning| warning.ends_with("it is not a regular file"))
     );
     assert!(loose.exists());
 }
@@ -212,9 +215,9 @@ fn without_any_folder_there_is_no_file_and_no_gateway() {
 fn a_file_of_somebody_else_is_not_believed() {
     let home = Home::new();
     let file = home.put("1.json", &text(std::process::id()), 0o600);
-    // Only root can give files away; for others there is nothing to see here.
+    // Only root can change the owner of a file; other users cannot test this.
     if std::os::unix::fs::chown(&file, Some(65_534), None).is_ok() {
-        let warning = "RUN/1.json is ignored: it belongs to somebody else";
+        let warning = "RUN/1.json is ignored: it belongs to another user";
         assert_eq!(home.found(), (vec![], vec![warning.to_owned()]));
     }
 }

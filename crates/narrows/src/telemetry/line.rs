@@ -1,4 +1,4 @@
-//! One event as one line, whatever is in it.
+//! Formats one event as one line, whatever it contains.
 
 use std::fmt::Debug;
 
@@ -9,7 +9,7 @@ use tracing::field::{Field, Visit};
 use crate::terminal::{Palette, Tone, plain};
 use narrows_wire::Timestamp;
 
-/// The fields of an event in their order; the text of it is `message`.
+/// The fields of an event in order. Its text is `message`.
 #[derive(Default)]
 pub(super) struct Fields(Map<String, Value>);
 
@@ -22,13 +22,13 @@ impl Fields {
         }
     }
 
-    /// Removes and returns the time at which the event happened, if it says so.
+    /// Removes and returns the time of the event, if it has one.
     pub(super) fn take_time(&mut self) -> Option<Timestamp> {
         let at_ms = self.0.shift_remove("at_ms")?;
         at_ms.as_u64().map(Timestamp::at)
     }
 
-    /// What a JSON line says about an ordinary event.
+    /// Returns the payload of a JSON line for an ordinary event.
     pub(super) fn payload(self, level: &Level, target: &str) -> String {
         let mut payload = Map::new();
         payload.insert("level".into(), level.as_str().to_lowercase().into());
@@ -66,8 +66,8 @@ impl Visit for Fields {
     }
 }
 
-/// `payload` is JSON text already and goes in as it is. Line breaks in it can
-/// only be white space between its parts.
+/// Formats a JSON line. `payload` is JSON text and is inserted unchanged. Any line breaks in it are
+/// white space between tokens.
 pub(super) fn json(at: Timestamp, event: &str, payload: &str) -> String {
     let payload = if payload.is_empty() { "null" } else { payload };
     let event = Value::from(event);
@@ -78,7 +78,7 @@ pub(super) fn json(at: Timestamp, event: &str, payload: &str) -> String {
     )
 }
 
-/// `09:05:07 WARN  message key=value`; the gateway's own events have their
+/// Formats a line such as `09:05:07 WARN  message key=value`. The gateway's own events have their
 /// name in place of the message.
 pub(super) fn human(at: Timestamp, level: &str, palette: Palette, fields: &Fields) -> String {
     let tone = match level {
@@ -102,9 +102,9 @@ pub(super) fn human(at: Timestamp, level: &str, palette: Palette, fields: &Field
         .filter(|(name, _)| Some(name.as_str()) != head)
     {
         let text = match value {
-            // The payload of an event is the rest of its line, as it is.
+            // The payload of an event takes the rest of the line, unquoted.
             Value::String(text) if name == "payload" => plain(text).into_owned(),
-            // Debug form quotes and escapes.
+            // The debug form quotes and escapes the text.
             Value::String(text) if text.contains([' ', '"', '=']) || text.is_empty() => {
                 format!("{name}={text:?}")
             }

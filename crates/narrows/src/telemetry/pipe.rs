@@ -1,9 +1,8 @@
-//! The way of log lines to stderr.
+//! Writes log lines to stderr from a separate thread.
 //!
-//! A client that starts us over stdio may never read our stderr. Once that
-//! pipe is full a write to it waits for ever, and the gateway would with it.
-//! So a thread of its own writes, from a bounded queue, and lines that find
-//! the queue full are dropped and counted.
+//! A client that starts the gateway over stdio may never read its stderr. Once that pipe is full,
+//! writes to it block forever and would block the gateway. Lines therefore go through a bounded
+//! queue to a separate thread. When the queue is full, lines are dropped and counted.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -13,13 +12,13 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-/// Lines that may wait.
+/// The maximum number of queued lines.
 const QUEUE: usize = 4096;
 
-/// How long the last lines may take when the program ends.
+/// The time limit for writing the last lines at exit.
 const LAST_LINES: Duration = Duration::from_millis(500);
 
-/// Cheap to clone; all clones lead to the same thread.
+/// The queue of log lines. Clones share one thread.
 #[derive(Clone)]
 pub(super) struct Pipe {
     lines: SyncSender<Item>,
@@ -29,7 +28,7 @@ pub(super) struct Pipe {
 
 enum Item {
     Line(Vec<u8>),
-    /// Everything before this has been written once it is seen.
+    /// Marks the end: all earlier items have been written.
     Finish,
 }
 
@@ -49,14 +48,14 @@ impl Pipe {
         pipe
     }
 
-    /// Never waits.
+    /// Queues a line without blocking.
     pub(super) fn send(&self, line: Vec<u8>) {
         if let Err(TrySendError::Full(_)) = self.lines.try_send(Item::Line(line)) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Waits a moment for what has been sent so far.
+    /// Waits briefly until all queued lines are written.
     pub(super) fn finish(&self) {
         if self.lines.try_send(Item::Finish).is_err() {
             return;
@@ -70,7 +69,7 @@ impl Pipe {
         let mut stderr = std::io::stderr();
         for item in waiting {
             match item {
-                // If stderr is gone there is nobody left to tell.
+                // Without stderr, the error cannot be reported.
                 Item::Line(line) => {
                     let _ = stderr.write_all(&line);
                     self.tell_dropped();
@@ -84,13 +83,13 @@ impl Pipe {
         }
     }
 
-    /// Through the log itself, so that it is a line like any other.
+    /// Reports dropped lines through the log itself, so that the report has the usual format.
     fn tell_dropped(&self) {
         let dropped = self.dropped.swap(0, Ordering::Relaxed);
         if dropped > 0 {
             tracing::warn!(
                 dropped,
-                "log lines were dropped because nobody read them in time"
+                "log lines were dropped because stderr was not read in time"
             );
         }
     }

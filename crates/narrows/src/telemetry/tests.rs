@@ -1,4 +1,4 @@
-//! Events in, lines out.
+//! Tests of how events become lines.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,4 @@
-//! What is on the way to a file, and what is told from what.
+//! Tests of watched paths and of recognising changes.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,5 +1,5 @@
-//! The way to the files: every folder and every link that decides what a name
-//! means, so that it shows when another file stands behind it.
+//! The folders and symbolic links on the path to each file. A change to any of them can put another
+//! file in its place.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -7,13 +7,13 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-/// Links behind links, as the kernel allows them.
+/// The maximum number of nested links, as in the kernel.
 const MOST_LINKS: usize = 40;
 
-/// Preset files whose state is looked at, as many as are read.
+/// The maximum number of preset files to inspect, the same as the number read.
 const MOST_PRESETS: usize = 1_000;
 
-/// What is on the way to the configuration file and the folder of presets.
+/// The path to the configuration file and to the folder of presets.
 #[derive(Debug, Clone)]
 pub(super) struct Trail {
     file: PathBuf,
@@ -23,29 +23,29 @@ pub(super) struct Trail {
     way: Way,
 }
 
-/// Names by their folders.
+/// Watched names, by folder.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Names {
-    /// What counts in each folder.
+    /// The relevant names in each folder.
     by_folder: BTreeMap<PathBuf, BTreeSet<OsString>>,
-    /// Where files of presets count.
+    /// The folder in which preset files are relevant.
     presets: Option<PathBuf>,
 }
 
-/// What tells one state of all files from another, without reading them.
+/// A state of all files that can be compared without reading them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct State {
     way: Way,
     files: Vec<(PathBuf, Option<Version>)>,
 }
 
-/// Folders, and which of that name they are.
+/// Folders with their identities.
 type Way = Vec<(PathBuf, Option<Identity>)>;
 
-/// Which file or folder it is.
+/// The device and inode of a file or folder.
 type Identity = (u64, u64);
 
-/// Which state of a file it is: itself, its size, when it was changed.
+/// The state of a file: identity, size and times of change.
 type Version = (Identity, u64, (i64, i64), (i64, i64));
 
 impl Trail {
@@ -66,13 +66,13 @@ impl Trail {
         }
     }
 
-    /// Whether the file can be read more than once.
+    /// Returns true if the file can be read more than once.
     pub(super) fn is_lasting(&self) -> bool {
         let found = fs::metadata(&self.file);
         found.map_or(true, |found| found.is_file() || found.is_dir())
     }
 
-    /// The state of all files as it is now.
+    /// Returns the present state of all files.
     pub(super) fn look(&self) -> State {
         let mut files = vec![(self.file.clone(), version(&self.file))];
         files.extend(self.presets.iter().flat_map(|folder| preset_files(folder)));
@@ -82,7 +82,7 @@ impl Trail {
         }
     }
 
-    /// Whether the same folders are to be watched.
+    /// Returns true if both trails watch the same folders.
     pub(super) fn is_same_way(&self, other: &Trail) -> bool {
         self.way == other.way && self.names.presets == other.names.presets
     }
@@ -101,13 +101,13 @@ impl Names {
         folders.collect()
     }
 
-    /// Whether something that happened at `path` may matter.
+    /// Returns true if an event at `path` may be relevant.
     pub(super) fn concern(&self, path: &Path) -> bool {
         let is_preset = |folder: &Path| self.presets.as_deref() == Some(folder);
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
             return true;
         };
-        // The folder itself: it was moved or removed.
+        // The folder itself was moved or removed.
         self.by_folder.contains_key(path)
             || is_preset(folder)
             || self
@@ -116,7 +116,7 @@ impl Names {
                 .is_some_and(|names| names.contains(name))
     }
 
-    /// Every step of a path, through all links.
+    /// Adds every step of a path, following all links.
     fn add_way(&mut self, path: &Path) {
         let mut links = 0;
         let mut rest: Vec<OsString> = steps(path);
@@ -141,7 +141,7 @@ impl Names {
                 _ => folder = step,
             }
         }
-        // What the way leads to is watched from inside if it is a folder.
+        // If the path leads to a folder, its content is watched.
         if folder.is_dir() {
             self.by_folder.entry(folder).or_default();
         }

@@ -1,4 +1,4 @@
-//! Servers that do not start, and how much is logged of them.
+//! Tests of servers that do not start, and of their log messages.
 
 use narrows_testkit::until;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::gateway::{Gateway, config};
 use crate::program::Folder;
 
-/// A script that writes down that it was started, and fails.
+/// A script that records its start and fails.
 const FAIL: &str = "echo $1 >> starts\n\
     echo 'Traceback (most recent call last):' >&2\n\
     echo \"  File $$ in main\" >&2\n\

@@ -1,5 +1,4 @@
-//! Clients with tokens, from the command that makes them to the door that
-//! they open.
+//! Tests of clients with tokens, from creating a token to using it.
 
 mod serving;
 mod silence;
@@ -9,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::program::Folder;
 
-/// A token as `narrows token` prints it, and the entry that goes with it.
+/// Returns a token printed by `narrows token` and its configuration entry.
 fn make(folder: &Folder, arguments: &[&str]) -> (String, Value) {
     let arguments = [&["token"], arguments].concat();
     let ran = folder.run(&arguments);
@@ -21,7 +20,7 @@ fn make(folder: &Folder, arguments: &[&str]) -> (String, Value) {
     (token, entry)
 }
 
-/// A configuration with the demo server and these clients.
+/// Returns a configuration with the demo server and these clients.
 fn config(clients: &Value) -> String {
     let demo = json!({ "demo": { "type": "builtin" } });
     json!({ "mcpServers": demo, "clients": clients }).to_string()

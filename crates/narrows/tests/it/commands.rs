@@ -1,4 +1,4 @@
-//! `check`, `tools` and `call` against the built-in server and dead ones.
+//! Tests of `check`, `tools` and `call` with the built-in server and with servers that fail.
 
 mod call;
 mod presets;
@@ -20,7 +20,8 @@ const MIXED: &str = r#"{ "mcpServers": {
     "far": { "url": "http://127.0.0.1:1/mcp" },
     "off": { "command": "x", "disabled": true } } }"#;
 
-/// Times and totals differ between runs and versions of the demo server.
+/// Compares the output. Times and totals differ between runs and versions of the demo server, so
+/// they are blanked.
 #[track_caller]
 fn check(ran: &Ran, expected: Expect) {
     let mut shown = String::new();
@@ -31,8 +32,8 @@ fn check(ran: &Ran, expected: Expect) {
     expected.assert_eq(&shown);
 }
 
-/// `check` prints servers in the order in which it gets to know them; here they
-/// are in the order of their ids.
+/// Sorts the output of `check` by server id, because servers appear in the order in which they are
+/// ready.
 fn by_server(shown: &str) -> String {
     let Some((before, rest)) = shown.split_once("configuration  ") else {
         return shown.to_owned();
@@ -56,7 +57,7 @@ fn by_server(shown: &str) -> String {
     format!("{before}configuration  {file}\n{servers}{after}")
 }
 
-/// Seconds, milliseconds, token and tool counts become `N`.
+/// Replaces seconds, milliseconds, token counts and tool counts by `N`.
 fn blank_numbers(line: &str) -> String {
     let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
     let unit = |word: &str| {
@@ -99,8 +100,8 @@ fn check_says_what_is_there_and_what_is_wrong() {
             up        demo    builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
             down      far     http     N s, no connection to http://127.0.0.1:1/mcp: tcp connect error: Connection refused (os error 111)
                       hint: is the server running, at 127.0.0.1 on port 1?
-            down      gone    stdio    N s, './nowhere' is not there
-                      hint: look at the path of the command
+            down      gone    stdio    N s, './nowhere' does not exist
+                      hint: check the path of the command
             down      loud    stdio    N s, exited with status 3
                       | my last words
             disabled  off     stdio    disabled in the configuration
@@ -112,7 +113,7 @@ fn check_says_what_is_there_and_what_is_wrong() {
     );
 }
 
-/// The line of a server is there before the slowest one has ended.
+/// The line of a server appears before the slowest server has finished.
 #[test]
 fn check_prints_each_server_as_soon_as_it_is_known() {
     let waits = "while [ ! -e go ]; do sleep 0.05; done; exit 3";
@@ -144,7 +145,7 @@ fn check_prints_each_server_as_soon_as_it_is_known() {
     assert_eq!(running.wait().code, Some(1));
 }
 
-/// Answers every connection with the same bytes; its address.
+/// Starts a server that answers every connection with the same bytes, and returns its address.
 fn web_server(answer: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -191,18 +192,18 @@ fn check_has_a_hint_for_servers_that_answer_something_else() {
         )
     });
     expect![[r#"
-        "closed" "sign_in" "it wants credentials: \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}"
-        "page" "wrong_transport" "is this the right URL? MCP servers often sit at /mcp, older ones at /sse"
-        "nothing" "wrong_transport" "is this the right URL? MCP servers often sit at /mcp, older ones at /sse"
-        "broken" "refused" "is this the right URL? MCP servers often sit at /mcp, older ones at /sse"
-        "gone" "wrong_transport" "is this the right URL? MCP servers often sit at /mcp, older ones at /sse"
-        "old" "wrong_transport" "is this the right URL? MCP servers often sit at /mcp, older ones at /sse"
+        "closed" "sign_in" "it requires credentials: set \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}"
+        "page" "wrong_transport" "is this the right URL? MCP servers are often at /mcp, older ones at /sse"
+        "nothing" "wrong_transport" "is this the right URL? MCP servers are often at /mcp, older ones at /sse"
+        "broken" "refused" "is this the right URL? MCP servers are often at /mcp, older ones at /sse"
+        "gone" "wrong_transport" "is this the right URL? MCP servers are often at /mcp, older ones at /sse"
+        "old" "wrong_transport" "is this the right URL? MCP servers are often at /mcp, older ones at /sse"
     "#]].assert_eq(&hints.collect::<String>());
 }
 
 #[test]
 fn check_has_a_hint_for_servers_that_never_ran_or_never_answer() {
-    // It accepts connections by the kernel's hand alone.
+    // The kernel accepts connections, but no program answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", silent.local_addr().unwrap());
     let config = serde_json::json!({ "mcpServers": {
@@ -221,12 +222,12 @@ fn check_has_a_hint_for_servers_that_never_ran_or_never_answer() {
         format!("{} {} {}\n", s["id"], failure["kind"], failure["hint"])
     });
     expect![[r#"
-        "nowhere" "process" "look at `cwd`; a relative one starts at the folder of the configuration file"
-        "denied" "process" "may you run it? chmod +x makes a file a program"
+        "nowhere" "process" "check `cwd`; a relative path starts at the folder of the configuration file"
+        "denied" "process" "check its permissions: chmod +x makes a file executable"
         "quiet" "process" "run the command by hand to see more"
-        "silent" "timed_out" "the server accepted the connection and did not answer"
+        "silent" "timed_out" "the server accepted the connection but did not respond"
         "slow" "timed_out" "the first start may download something; try again, or set startup_timeout_s above 0.5; a server that frames messages as language servers do needs \"stdio_mode\": \"content-length\""
-        "framed" "timed_out" "the first start may download something; try again, or set startup_timeout_s above 0.5; most servers do without \"stdio_mode\": \"content-length\""
+        "framed" "timed_out" "the first start may download something; try again, or set startup_timeout_s above 0.5; most servers do not use \"stdio_mode\": \"content-length\""
     "#]].assert_eq(&hints.collect::<String>());
 }
 
@@ -262,7 +263,7 @@ fn check_names_the_variable_that_is_not_set_and_still_tries_the_others() {
     );
 }
 
-/// Three servers that cannot be started as they are, among two that can.
+/// Three servers that cannot be started as configured, and two that can.
 const LEFT_OUT: &str = r#"{ "servers": {
     "old": { "type": "sse", "url": "http://127.0.0.1:1/${NOT_SET}" },
     "demo": { "type": "builtin" },
@@ -280,25 +281,25 @@ fn check_still_tries_the_others_where_one_is_left_out() {
             exit 2
             --- stdout
             configuration  narrows.json
-            left out  asks  stdio    environment variable NOT_SET is not set; there is nobody to ask for ${input:...}
+            left out  asks  stdio    environment variable NOT_SET is not set; cannot prompt for ${input:...}
             up        demo  builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
             up        more  builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
             left out  old   sse      environment variable NOT_SET is not set
-            left out  wire  ws       there is nobody to ask for ${input:...}
+            left out  wire  ws       cannot prompt for ${input:...}
             2 of 5 servers up, N tools, N tokens, and recover_text of the gateway, N tokens
             --- stderr
             error: narrows.json:2:36: server 'old': environment variable NOT_SET is not set
               path: servers.old.url
               help: set it, or give a default: ${NOT_SET:-...}
-            error: narrows.json:4:45: server 'asks': there is nobody to ask for ${input:...}
+            error: narrows.json:4:45: server 'asks': cannot prompt for ${input:...}
               path: servers.asks.env.K
-              help: set an environment variable and name it as ${VAR}
+              help: set an environment variable and refer to it as ${VAR}
             error: narrows.json:4:66: server 'asks': environment variable NOT_SET is not set
               path: servers.asks.env.L
               help: set it, or give a default: ${NOT_SET:-...}
-            error: narrows.json:5:22: server 'wire': there is nobody to ask for ${input:...}
+            error: narrows.json:5:22: server 'wire': cannot prompt for ${input:...}
               path: servers.wire.url
-              help: set an environment variable and name it as ${VAR}
+              help: set an environment variable and refer to it as ${VAR}
             The configuration has 4 errors.
         "#]],
     );
@@ -332,8 +333,8 @@ fn other_commands_run_without_what_is_left_out() {
             hi
             --- stderr
             warning: running without server 'old': environment variable NOT_SET is not set
-            warning: running without server 'asks': environment variable NOT_SET is not set; there is nobody to ask for ${input:...}
-            warning: running without server 'wire': there is nobody to ask for ${input:...}
+            warning: running without server 'asks': environment variable NOT_SET is not set; cannot prompt for ${input:...}
+            warning: running without server 'wire': cannot prompt for ${input:...}
         "#]],
     );
     let ran = folder.run(&["call", "old", "echo"]);
@@ -406,20 +407,20 @@ fn tools_lists_names_and_costs() {
             exit 0
             --- stdout
             demo  N tools, N tokens
-              demo__echo              ~71  Gives back the text it was given.
+              demo__echo              ~70  Returns the given text unchanged.
               demo__sample_log        ~94  A long log of a web shop, the same every time, with a few errors in it.
               demo__sample_table      ~93  A large table of orders as JSON text: an array of objects with the same keys.
               demo__count            ~115  Counts slowly, with progress and log messages. Can be cancelled.
-              demo__ask_name          ~63  Asks the user for a name by a form, and greets them.
-              demo__touch_readme      ~67  Changes the resource demo://readme and tells who has subscribed to it.
-            gone  down: './nowhere' is not there
+              demo__ask_name          ~63  Asks the user for a name with a form, and greets them.
+              demo__touch_readme      ~64  Changes the resource demo://readme and notifies its subscribers.
+            gone  down: './nowhere' does not exist
             spaced  down: 'no such program' was not found in PATH; arguments belong in 'args', not in 'command'
             loud  down: exited with status 3
             far  down: no connection to http://127.0.0.1:1/mcp: tcp connect error: Connection refused (os error 111)
             off  disabled in the configuration
-            in all N tools, N tokens, and recover_text of the gateway, N tokens
+            total: N tools, N tokens, and recover_text of the gateway, N tokens
             --- stderr
-            4 servers are down; narrows check says more
+            4 servers are down; narrows check shows details
         "#]],
     );
     let ran = Folder::new().run(&["tools", "demo", "--json"]);
@@ -448,24 +449,24 @@ fn what_to_run_next_is_on_the_same_configuration() {
     }
     expect![[r#"
         call gone x --config plain.json
-        error: server 'gone' is down: './nowhere' is not there
-          help: narrows check --config plain.json says more
+        error: server 'gone' is down: './nowhere' does not exist
+          help: narrows check --config plain.json shows details
         call gone x --config my own.json
-        error: server 'gone' is down: './nowhere' is not there
-          help: narrows check --config 'my own.json' says more
+        error: server 'gone' is down: './nowhere' does not exist
+          help: narrows check --config 'my own.json' shows details
         call demo --config plain.json
-        error: 'demo' is a server; which tool of it?
+        error: 'demo' is a server; name one of its tools
           help: narrows tools demo --config plain.json lists them
         call nowhere__x --config plain.json
-        error: there is no tool 'nowhere__x'; there is demo__echo, demo__sample_log, demo__sample_table, demo__count, demo__ask_name, demo__touch_readme
+        error: there is no tool 'nowhere__x'; available: demo__echo, demo__sample_log, demo__sample_table, demo__count, demo__ask_name, demo__touch_readme
           help: narrows tools --config plain.json lists them
         tools --config my own.json
-        4 servers are down; narrows check --config 'my own.json' says more
+        4 servers are down; narrows check --config 'my own.json' shows details
         tools gone --config plain.json
-        1 server is down; narrows check --config plain.json says more
+        1 server is down; narrows check --config plain.json shows details
         tools gone x --config plain.json
-        error: server 'gone' is down: './nowhere' is not there
-          help: narrows check --config plain.json says more
+        error: server 'gone' is down: './nowhere' does not exist
+          help: narrows check --config plain.json shows details
         tools gone --config plain.json --json
     "#]].assert_eq(&told);
 }
@@ -606,17 +607,17 @@ fn hints_name_what_a_program_did_not_find() {
         exit 1
         --- stdout
         configuration  narrows.json
-        down      echo     stdio    N s, it sends back what it receives, so it is no MCP server
-                  hint: look at "command" and "args": they start another program
+        down      echo     stdio    N s, it sends back what it receives, so it is not an MCP server
+                  hint: check "command" and "args": they start a different program
         down      module   stdio    N s, exited with status 1
                   | ModuleNotFoundError: No module named 'x'
-                  hint: a Python module is missing: install it for the Python of "command", or start the server with uvx, which brings its modules
+                  hint: a Python module is missing: install it for the Python of "command", or start the server with uvx, which installs its modules
         down      package  stdio    N s, exited with status 1
                   | Error: Cannot find module 'x'
-                  hint: a Node.js package is missing: run npm install where the server is, or start it with npx
+                  hint: a Node.js package is missing: run npm install in the server's folder, or start it with npx
         down      script   stdio    N s, exited with status 1
                   | Error: Cannot find module '/srv/x.js'
-                  hint: look at the path of the script in "args": a relative one starts at "cwd"
+                  hint: check the path of the script in "args": a relative path starts at "cwd"
         0 of 4 servers up, N tools, N tokens, and recover_text of the gateway, N tokens
         --- stderr
     "#]],

@@ -1,11 +1,11 @@
-//! Wrong configurations end the program with exit code 2, say what is wrong on
-//! stderr, and leave stdout empty, whatever the command.
+//! Tests that every command exits with code 2 on an invalid configuration, with messages on stderr
+//! and an empty stdout.
 
 use expect_test::{Expect, expect};
 
 use crate::program::Folder;
 
-/// Runs `check` with a wrong configuration, and every other command too.
+/// Runs `check` and every other command with an invalid configuration.
 #[track_caller]
 fn check(config: &str, expected: Expect) {
     let folder = Folder::with(config);
@@ -42,7 +42,7 @@ fn a_missing_file() {
         --- stdout
         --- stderr
         error: nowhere.json: there is no such file
-          help: look at the path, or leave --config out for ./narrows.json
+          help: check the path, or leave --config out to use ./narrows.json
         The configuration has 1 error.
     "#]]
     .assert_eq(&ran.shown());
@@ -97,7 +97,7 @@ fn wrong_structure() {
     check(
         r#"{ "files": { "command": "npx" } }"#,
         expect![[r#"
-        error: narrows.json:1:1: there are no servers: none of `mcpServers`, `servers`, `mcp_servers` is there
+        error: narrows.json:1:1: there are no servers: none of `mcpServers`, `servers` and `mcp_servers` is present
           help: write {"mcpServers": {"files": {"command": "npx", "args": [...]}}}
         warning: narrows.json:1:3: unknown key `files`
           path: files
@@ -139,7 +139,7 @@ fn an_unknown_transport() {
         expect![[r#"
             error: narrows.json:1:31: server 'a': unknown transport `carrier-pigeon`
               path: servers.a.type
-              help: one of stdio, http, sse, ws, rpc, builtin
+              help: use one of stdio, http, sse, ws, rpc, builtin
             The configuration has 1 error.
         "#]],
     );
@@ -152,7 +152,7 @@ fn a_duplicate_id() {
         expect![[r#"
             error: narrows.json:1:57: duplicate server id 'a'
               path: servers[1].id
-              help: every server has an id of its own
+              help: give every server its own id
             The configuration has 1 error.
         "#]],
     );
@@ -172,9 +172,9 @@ fn everything_at_once() {
         expect![[r#"
             error: narrows.json:3:23: server 'a': expected a string or an array of strings, found a number
               path: mcpServers.a.command
-            error: narrows.json:4:19: server 'b': a url of scheme `ftp` is not supported
+            error: narrows.json:4:19: server 'b': the url scheme `ftp` is not supported
               path: mcpServers.b.url
-              help: it starts with http:// or https://
+              help: it must start with http:// or https://
             warning: narrows.json:4:30: server 'b': unknown key `comand`
               path: mcpServers.b.comand
               help: did you mean `command`?
@@ -184,7 +184,7 @@ fn everything_at_once() {
             error: narrows.json:5:37: server 'c': expected an array of strings, found a string
               path: mcpServers.c.args
               help: put the value in brackets: ["..."]
-            error: narrows.json:7:13: `here` is no address to listen on
+            error: narrows.json:7:13: `here` is not a listen address
               path: listen
               help: write address and port, as in "127.0.0.1:7420"
             The configuration has 5 errors.

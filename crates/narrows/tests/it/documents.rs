@@ -1,4 +1,4 @@
-//! Maps that can rot are tested: what the documents name must be there.
+//! Tests that files and modules named in the documents exist.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ fn every_linked_document_is_there() {
     }
 }
 
-/// What a heading is linked by.
+/// Returns the anchor of a heading.
 fn anchor(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase();
     text.replace(' ', "-").replace(['`', ',', '.'], "")
@@ -67,7 +67,7 @@ fn every_room_of_the_map_exists() {
         if !sources.exists() {
             continue;
         }
-        // `a/{b,c}` names `a/b` and `a/c`.
+        // `a/{b,c}` stands for `a/b` and `a/c`.
         let (before, inner) = room.split_once('{').unwrap_or((room, ""));
         for last in inner.trim_end_matches('}').split(',') {
             let module = sources.join(format!("{before}{last}.rs"));

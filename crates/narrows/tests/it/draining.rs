@@ -1,4 +1,4 @@
-//! SIGTERM and SIGINT: what is in flight may finish, and nothing new begins.
+//! Tests of SIGTERM and SIGINT: calls in flight may finish, and new work is refused.
 
 use narrows_testkit::raw::{MCP_HEADERS, Sse, WebSocket};
 use narrows_testkit::scripted::{Installed, Script, Step};
@@ -9,11 +9,11 @@ use tokio::process::Command;
 
 use crate::gateway::{Gateway, Piped, REVISION, Session, config, error, text, with};
 
-/// Longer than any test waits.
+/// Longer than any test runs.
 const FOR_EVER: u64 = 3600;
 
-/// A server whose calls end when the test says so, one that never answers a
-/// call, and one that never starts.
+/// A server whose calls end when the test releases them, one that never answers a call, and one
+/// that never starts.
 struct Servers {
     held: Installed,
     mute: Installed,
@@ -65,7 +65,7 @@ async fn signal(name: &str, pid: u32) {
     assert!(status.await.expect("kill can be run").success());
 }
 
-/// Asks the gateway to end, and waits until it has begun to.
+/// Sends SIGTERM and waits until the gateway has started to drain.
 async fn begin_to_end(gateway: &Gateway) {
     signal("TERM", gateway.program.pid()).await;
     until("it has begun to end", || {
@@ -75,7 +75,7 @@ async fn begin_to_end(gateway: &Gateway) {
     .await;
 }
 
-/// Waits until so many calls have reached a server.
+/// Waits until a server has received this many calls.
 async fn reached(server: &Installed, calls: usize) {
     let is_call = |message: &String| message.contains(r#""tools/call""#);
     until("the calls have reached their server", || {
@@ -106,7 +106,7 @@ async fn a_request_that_is_sent_in_part_does_not_hold_up_the_end() {
         let mut gateway = Gateway::serve(&with(config([("demo", demo)]), limits)).await;
         let mut client = gateway.connect().await;
         client.send_bytes(part.as_bytes()).await;
-        // It has read what was sent before when it answers this.
+        // A response to this request shows that everything sent before has been read.
         gateway.connect().await.get("/health", &[]).await;
         signal("TERM", gateway.program.pid()).await;
         assert_eq!(gateway.program.wait().await.code(), Some(0), "{part}");

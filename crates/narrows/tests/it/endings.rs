@@ -1,4 +1,4 @@
-//! However the gateway ends, nothing that it has started is left.
+//! Tests that no process started by the gateway survives it, however the gateway ends.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
@@ -13,18 +13,18 @@ use tokio::process::Command;
 use crate::gateway::{Gateway, Piped, config, with};
 use crate::program::{Folder, NARROWS};
 
-/// What processes get to end by themselves; the usual 5 s would make this slow.
+/// The grace period of processes. The default of 5 s would make these tests slow.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A busy machine takes its time as well. Less than another grace period, so
-/// that it shows if the time is given twice.
+/// Additional time for a busy machine. It is shorter than the grace period, so that a grace period
+/// applied twice is detected.
 const SLACK: Duration = Duration::from_millis(1_500);
 
-/// Two servers that leave more behind than themselves.
+/// Two servers that start further processes.
 struct Servers {
-    /// Ends when it should, and has started processes that do not.
+    /// Ends as requested, but has started processes that do not.
     family: Installed,
-    /// Ends for nothing but SIGKILL, and has started processes, too.
+    /// Ends only on SIGKILL and has started further processes.
     stubborn: Installed,
 }
 
@@ -51,13 +51,13 @@ impl Servers {
             ("family", self.family.config()),
             ("stubborn", self.stubborn.config()),
         ];
-        // Only signals wait for calls in flight, and here they do not.
+        // Signals do not wait for calls in flight here.
         let limits = json!({ "grace_s": GRACE.as_secs(), "shutdown_grace_s": 0 });
         let limits = json!({ "limits": limits });
         with(config(servers), limits)
     }
 
-    /// The servers and what they have started.
+    /// Returns the ids of the servers and their child processes.
     fn all(&self) -> Vec<u32> {
         let all = [self.family.all_pids(), self.stubborn.all_pids()].concat();
         assert_eq!(all.len(), 6);
@@ -66,7 +66,7 @@ impl Servers {
     }
 }
 
-/// The children of the gateway that were started with this argument.
+/// Returns the children of the gateway that were started with this argument.
 fn children_with(gateway: u32, word: &str) -> Vec<u32> {
     let mut children = processes::children(gateway);
     children.retain(|pid| processes::has_argument(*pid, word));
@@ -87,7 +87,7 @@ async fn signal(name: &str, pid: u32) {
     assert!(status.await.expect("kill can be run").success());
 }
 
-/// None of them lives, and it did not take longer than it may.
+/// Checks that all processes have ended, and within the time limit.
 #[track_caller]
 fn check_gone(all: &[u32], began: Instant) {
     let took = began.elapsed();
@@ -99,7 +99,7 @@ fn check_gone(all: &[u32], began: Instant) {
     assert!(took < GRACE + SLACK, "it took {took:?}");
 }
 
-/// A client on stdio that ends its session by `end`.
+/// Checks a stdio client that ends its session by `end`.
 async fn check_stdio(end: impl AsyncFnOnce(&mut Piped), code: Option<i32>) {
     let servers = Servers::install();
     let mut client = Piped::open(&servers.config()).await;
@@ -153,7 +153,7 @@ async fn the_end_of_stdin_with_calls_in_flight() {
     check_stdio(end, Some(0)).await;
 }
 
-/// A gateway over HTTP with a client, perhaps one that waits for an answer.
+/// Checks a gateway over HTTP with a client, optionally with a call in flight.
 async fn check_serve(name: &str, in_flight: bool) {
     let servers = Servers::install();
     let mut gateway = Gateway::serve(&servers.config()).await;
@@ -192,7 +192,7 @@ async fn sigterm_on_http_with_calls_in_flight() {
     check_serve("TERM", true).await;
 }
 
-/// Nobody but the guard is left to clear away, and then to go.
+/// Only the guard is left to end the processes, and then exits.
 #[tokio::test]
 async fn sigkill() {
     let servers = Servers::install();
@@ -205,7 +205,7 @@ async fn sigkill() {
     check_gone(&all, began);
 }
 
-/// Before anybody has said hello.
+/// The gateway is killed before a client has sent `initialize`.
 #[tokio::test]
 async fn sigkill_while_servers_start() {
     let servers = Servers::install();
@@ -220,7 +220,7 @@ async fn sigkill_while_servers_start() {
     processes::gone(all).await;
 }
 
-/// Links of a session's own end with it, and with all that they have started.
+/// Links owned by a session end with it, including all processes started by them.
 #[tokio::test]
 async fn a_session_with_links_of_its_own() {
     let servers = Servers::install();
@@ -239,7 +239,7 @@ async fn a_session_with_links_of_its_own() {
     processes::gone(own.clone()).await;
     check_gone(&own, began);
     assert!(shared.iter().all(|pid| processes::is_alive(*pid)));
-    // The gateway lives on, so it has to wait for its own children.
+    // The gateway keeps running, so it must reap its own children.
     let unreaped = |pid: &u32| {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
         let parent = format!("PPid:\t{}\n", gateway.program.pid());
@@ -251,8 +251,8 @@ async fn a_session_with_links_of_its_own() {
     .await;
 }
 
-/// A server with a daemon that is tied to it by nothing: it has a session of
-/// its own, an environment without anything, and no parent.
+/// A server with a detached daemon: the daemon has its own session, an empty environment and no
+/// parent.
 struct WithDaemon {
     server: Installed,
     folder: Folder,
@@ -358,17 +358,17 @@ async fn a_guard_that_is_killed_is_replaced() {
     let pid = gateway.program.pid();
     let guard = guard_of(pid);
     processes::kill(guard);
-    // It says so when the new one knows what to watch.
+    // The gateway logs this once the new guard knows the processes to watch.
     until("another guard runs", || {
         let log = gateway.program.stderr();
-        log.contains("another guard process watches the servers")
+        log.contains("a new guard process watches the servers")
     })
     .await;
     let guards = children_with(pid, "__guard");
     assert!(guards.iter().any(|next| *next != guard), "{guards:?}");
-    // Only the guard is left to end the servers: their subreapers are killed
-    // while the gateway cannot take notice. (Subreapers that are only stopped
-    // get a SIGCONT from the kernel when the gateway ends.)
+    // The subreapers are killed while the gateway cannot react, so only the guard can end the
+    // servers. (Subreapers that are only stopped get a SIGCONT from the kernel when the gateway
+    // ends.)
     let subreapers = children_with(pid, "__subreaper");
     assert_eq!(subreapers.len(), 2);
     signal("STOP", pid).await;

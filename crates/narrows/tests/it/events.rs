@@ -1,4 +1,4 @@
-//! The log events of calls.
+//! Tests of the log events of calls.
 
 use narrows_testkit::scripted::{Script, Step};
 use narrows_testkit::until;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::gateway::{Gateway, config, error, text};
 
-/// A server with a tool that answers and one that fails.
+/// A server with a tool that succeeds and one that fails.
 fn script() -> Script {
     Script::new("s")
         .plain_tool("get")
@@ -23,8 +23,8 @@ fn events(gateway: &Gateway) -> Vec<Value> {
         .collect()
 }
 
-/// `event server tool`, for each event of the request that the last event with
-/// this name belongs to.
+/// Returns `event server tool` for each event of the request to which the last event of this name
+/// belongs.
 fn chain(gateway: &Gateway, last: &str) -> Vec<String> {
     let events = events(gateway);
     let of = |event: &Value| event["payload"]["request_id"].clone();
@@ -118,7 +118,7 @@ async fn a_flood_of_calls_is_counted_instead_of_logged() {
         let logged = count("downstream.response.error") + count("facade_to_llm.error");
         logged + left_out("errors")
     };
-    // Events are written behind the answers.
+    // Events may be written after the responses.
     until("every call and error is logged or counted", || {
         calls() >= CALLS && errors() >= CALLS
     })
@@ -139,7 +139,7 @@ async fn errors_of_a_server_are_logged_without_its_secrets() {
     entry["env"] = json!({ "MY_TOKEN": secret });
     let gateway = Gateway::serve(&config([("one", entry)])).await;
     let mut session = gateway.session("/mcp").await;
-    // The client gets the error as it came.
+    // The client receives the error unchanged.
     let answer = session.call_tool("one__broken", json!({})).await;
     assert!(error(&answer).contains(secret), "{answer}");
     let logged = |name: &str| {

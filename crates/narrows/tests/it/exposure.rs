@@ -1,5 +1,5 @@
-//! Tools that are told of and called, not listed: `inspect`, `exec` and
-//! `search_tools`, over HTTP and over stdio alike.
+//! Tests of tools that are described and called instead of listed, through `inspect`, `exec` and
+//! `search_tools`, over HTTP and stdio.
 
 mod arguments;
 mod budgets;
@@ -20,14 +20,14 @@ use crate::program::Folder;
 /// A client of a lazy endpoint.
 struct Lazy {
     client: Any,
-    /// Which of the two ways in it took, for whoever reads a failure.
+    /// The transport, for the message of a failed test.
     way: &'static str,
-    /// What it talks to lives as long.
+    /// Keeps the gateway running as long as the client.
     _gateway: Option<Gateway>,
     _folder: Option<Folder>,
 }
 
-/// The two ways in that need no configuration of endpoints.
+/// The two transports that need no configuration of endpoints.
 #[derive(Clone, Copy)]
 enum Way {
     Http,
@@ -37,7 +37,7 @@ enum Way {
 const WAYS: [Way; 2] = [Way::Http, Way::Stdio];
 
 impl Way {
-    /// A client that has said nothing yet.
+    /// Connects a client, without `initialize`.
     async fn connect(self, config: &Value) -> Lazy {
         match self {
             Way::Http => {
@@ -62,7 +62,7 @@ impl Way {
         }
     }
 
-    /// A client that can be asked nothing.
+    /// Opens a client without capabilities.
     async fn open(self, config: &Value) -> Lazy {
         self.open_with(config, json!({})).await
     }
@@ -75,7 +75,7 @@ impl Way {
 }
 
 impl Lazy {
-    /// The names of the listed tools, and the description of the first.
+    /// Returns the names of the listed tools and the description of the first.
     async fn listed(&mut self) -> (Vec<String>, String) {
         let list = self.client.call("tools/list", json!({})).await;
         let names = column(&list, "tools", "name");
@@ -86,13 +86,11 @@ impl Lazy {
         )
     }
 
-    /// The result of `inspect`.
     async fn inspect(&mut self, arguments: Value) -> Value {
         let answer = self.client.call_tool("inspect", arguments).await;
         self.result(answer)
     }
 
-    /// The result of `exec`.
     async fn exec(&mut self, server: &str, tool: &str, arguments: Value) -> Value {
         let asked = errand(server, tool, arguments);
         let answer = self.client.call_tool("exec", asked).await;
@@ -106,19 +104,19 @@ impl Lazy {
     }
 }
 
-/// The arguments of `exec`.
+/// Returns the arguments of an `exec` call.
 fn errand(server: &str, tool: &str, arguments: Value) -> Value {
     json!({ "server_name": server, "tool_name": tool, "arguments": arguments })
 }
 
-/// The text of a result that says what is wrong, as JSON.
+/// Returns the JSON text of an error result.
 #[track_caller]
 fn wrong(result: &Value) -> Value {
     assert_eq!(result["isError"], true, "{result}");
     serde_json::from_str(said(result)).unwrap_or_else(|error| panic!("{error}: {result}"))
 }
 
-/// The only text of a result.
+/// Returns the only text of a result.
 #[track_caller]
 fn said(result: &Value) -> &str {
     assert_eq!(
@@ -130,19 +128,19 @@ fn said(result: &Value) -> &str {
     text.unwrap_or_else(|| panic!("no text: {result}"))
 }
 
-/// All texts of a result together, in characters.
+/// Returns the length of all texts of a result, in characters.
 fn length(result: &Value) -> usize {
     let items = result["content"].as_array().into_iter().flatten();
     let texts = items.filter_map(|item| item["text"].as_str());
     texts.map(|text| text.chars().count()).sum()
 }
 
-/// A tool with this schema, as its server lists it.
+/// Returns the JSON of a tool with this schema, as a server lists it.
 fn tool(name: &str, description: &str, schema: &Value) -> String {
     json!({ "name": name, "description": description, "inputSchema": schema }).to_string()
 }
 
-/// A server whose tools answer with these results, word for word.
+/// A server whose tools return these results unchanged.
 fn answering(results: &[(&str, &str)]) -> Installed {
     let script = Script::new("ds");
     let add = |script: Script, (name, result): &(&str, &str)| {
@@ -152,17 +150,17 @@ fn answering(results: &[(&str, &str)]) -> Installed {
     results.iter().fold(script, add).install()
 }
 
-/// A configuration of one server.
+/// Returns a configuration with one server.
 fn only(id: &str, server: &Installed) -> Value {
     config([(id, server.config())])
 }
 
-/// Settings of the endpoint of either way in.
+/// Sets the same endpoint settings for both transports.
 fn endpoint(settings: Value) -> Value {
     json!({ "endpoints": { "default": settings, "lazy": settings } })
 }
 
-/// The first of the texts of a result.
+/// Returns the first text of a result.
 #[track_caller]
 fn first_text(result: &Value) -> &str {
     let text = result["content"][0]["text"].as_str();

@@ -1,8 +1,6 @@
-//! What the gateway need not change arrives as it was sent, byte for byte,
-//! whatever it is and over whatever it travels.
+//! Tests that data which the gateway need not change passes byte for byte, over every transport.
 //!
-//! Here are results of tools; other answers, lists and params are in the files
-//! below.
+//! This file tests results of tools; the modules below test other responses, lists and params.
 
 mod answers;
 mod lists;
@@ -19,8 +17,8 @@ use serde_json::{Value, json};
 
 use crate::gateway::{Gateway, Piped, REVISION, Session, config, with};
 
-/// Results as no well-behaved server sends them: unknown members, odd numbers,
-/// odd escapes, repeated keys, odd white space.
+/// Results that a well-behaved server would not send: unknown members, unusual numbers and escapes,
+/// repeated keys, unusual white space.
 const ODD: &[&str] = &[
     r#"{"content":[],"isError":false,"zeta":{"unknown":[1,{"deep":null}]},"alpha":true,"_meta":{"x":1}}"#,
     r#"{"n":[123456789012345678901234567890,-99999999999999999999,18446744073709551616,1.0,1.10,1e400,-1E+400,-0,-0.0,0.1e-7],"content":[]}"#,
@@ -31,7 +29,7 @@ const ODD: &[&str] = &[
     r#"{"content":[{"type":"image","data":"iVBORw0KGgo=","mimeType":"image/png"},{"type":"later","x":1}]}"#,
 ];
 
-/// How deep, and how long, the extreme ones are.
+/// The depth and the length of the extreme results.
 const LEVELS: usize = 10_000;
 const LENGTH: usize = 10_000_000;
 
@@ -44,7 +42,7 @@ fn nested() -> String {
     )
 }
 
-/// The texts of a folder of fixtures, by their names.
+/// Returns the texts of a fixture folder with their names.
 fn fixtures(folder: &str) -> Vec<(String, String)> {
     let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../fixtures")
@@ -63,8 +61,8 @@ fn fixtures(folder: &str) -> Vec<(String, String)> {
     files
 }
 
-/// The same server over all that carries messages: stdio in both framings,
-/// HTTP with plain answers and with event streams.
+/// The same server over several transports: stdio in both framings, and HTTP with JSON responses
+/// and with event streams.
 struct Servers {
     installed: [Installed; 4],
     posted: Served,
@@ -96,7 +94,7 @@ impl Servers {
     }
 }
 
-/// What follows `"result":` in a whole answer.
+/// Returns the text after `"result":` in a response.
 #[track_caller]
 fn result_of<'a>(message: &'a str, id: &str) -> &'a str {
     let head = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"#);
@@ -105,7 +103,7 @@ fn result_of<'a>(message: &'a str, id: &str) -> &'a str {
     result.unwrap_or_else(|| panic!("not the answer {id}: {}", start_of(message)))
 }
 
-/// Long texts are no help in a message.
+/// Shortens long texts for messages of failed tests.
 fn start_of(text: &str) -> String {
     text.chars().take(300).collect()
 }
@@ -130,12 +128,12 @@ fn same(what: &str, received: &str, sent: &str) {
     );
 }
 
-/// Newline framing has no room for line breaks between tokens.
+/// Newline framing cannot contain line breaks between tokens.
 fn on_one_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
 }
 
-/// Event streams do not tell one line end from another.
+/// Event streams do not distinguish kinds of line ends.
 fn as_event_data(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
 }
@@ -144,7 +142,7 @@ fn call_of(id: &str, name: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{name}"}}}}"#)
 }
 
-/// What the gateway answers over HTTP, as text.
+/// Returns the gateway's response over HTTP as text.
 async fn over_http(session: &mut Session, body: &str) -> String {
     let response: Response = session.post(body).await;
     let kind = response.header("content-type");
@@ -152,7 +150,7 @@ async fn over_http(session: &mut Session, body: &str) -> String {
     response.text()
 }
 
-/// The same to a client that reads nothing but events.
+/// Does the same for a client that accepts only events.
 async fn as_events(gateway: &Gateway, session: &Session, body: &str) -> String {
     let http: Http = gateway.connect().await;
     let headers = [
@@ -174,7 +172,7 @@ async fn over_stdio(client: &mut Piped, body: &str) -> String {
     client.next_text().await.expect("an answer")
 }
 
-/// Calls every tool over every way and compares what comes with `results`.
+/// Calls every tool over every transport and compares the results.
 async fn check_results(results: &[(String, String)]) {
     let script = results
         .iter()
@@ -190,7 +188,7 @@ async fn check_results(results: &[(String, String)]) {
     framed.initialize(REVISION, json!({})).await;
     for way in WAYS {
         for (name, result) in results {
-            // A server that writes lines cannot write these.
+            // A server with newline framing cannot send these.
             if way == "piped" && result.contains('\n') {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! The filters as their users run them.
+//! Tests of the filter commands.
 
 use expect_test::{Expect, expect};
 use serde_json::Value;
@@ -46,7 +46,7 @@ fn mask() {
             exit 1
             --- stdout
             --- stderr
-            error: stdin:2:3: this is not JSON: a word that is neither true, false nor null
+            error: stdin:2:3: this is not JSON: unknown word, expected true, false or null
         "#]],
     );
 }
@@ -70,7 +70,7 @@ fn toon_there_and_back() {
     assert_eq!(lossy.code, Some(1));
     assert_eq!(
         lossy.stderr,
-        "error: stdin:2:2: TOON would not keep the number 12345678901234567890123\n"
+        "error: stdin:2:2: TOON cannot represent the number 12345678901234567890123\n"
     );
 }
 
@@ -201,7 +201,7 @@ fn files_that_cannot_be_read() {
     }
 }
 
-/// What the command line says without a flag is what the library does.
+/// The default values of the flags are those of the library.
 #[test]
 fn the_defaults_are_those_of_the_library() {
     let json = format!("[{:?}, {:?}]", "x".repeat(4_000), "y".repeat(4_001));

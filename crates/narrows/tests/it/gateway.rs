@@ -12,17 +12,17 @@ use crate::program::Folder;
 
 pub(crate) const REVISION: &str = "2025-11-25";
 
-/// A configuration with these servers, whose results and lists pass as they
-/// are: budgets have tests of their own.
+/// Returns a configuration with these servers, whose results and lists pass unchanged. Budgets have
+/// their own tests.
 pub(crate) fn config<'a>(servers: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
     let servers = servers.into_iter().map(|(id, server)| (id.into(), server));
     let servers: serde_json::Map<String, Value> = servers.collect();
-    // How busy the machine is must not decide what a client sees first.
+    // The load of the machine must not affect the first lists that a client receives.
     let waits = json!({ "initialize_wait_s": 60, "list_wait_s": 60 });
     with(json!({ "mcpServers": servers, "shape": false }), waits)
 }
 
-/// The same with other members besides.
+/// Returns the configuration with additional members.
 pub(crate) fn with(mut config: Value, more: Value) -> Value {
     for (key, value) in more.as_object().expect("an object") {
         config[key] = value.clone();
@@ -30,14 +30,14 @@ pub(crate) fn with(mut config: Value, more: Value) -> Value {
     config
 }
 
-/// The text of a tool's result.
+/// Returns the text of a tool's result.
 #[track_caller]
 pub(crate) fn text(answer: &Value) -> &str {
     let text = answer["result"]["content"][0]["text"].as_str();
     text.unwrap_or_else(|| panic!("no text: {answer}"))
 }
 
-/// `code data.code message` of an error.
+/// Returns `code data.code message` of an error.
 #[track_caller]
 pub(crate) fn error(answer: &Value) -> String {
     let error = &answer["error"];
@@ -47,7 +47,7 @@ pub(crate) fn error(answer: &Value) -> String {
     format!("{} {word} {message}", error["code"])
 }
 
-/// A member of every item of a list, in order.
+/// Returns a member of every item of a list, in order.
 pub(crate) fn column<'a>(answer: &'a Value, list: &str, member: &str) -> Vec<&'a str> {
     let items = answer["result"][list].as_array();
     let items = items.unwrap_or_else(|| panic!("no {list}: {answer}"));
@@ -57,7 +57,7 @@ pub(crate) fn column<'a>(answer: &'a Value, list: &str, member: &str) -> Vec<&'a
         .collect()
 }
 
-/// `narrows serve`. Killed when dropped; its guard ends what it has started.
+/// A running `narrows serve`, killed on drop. Its guard ends the processes that it has started.
 pub(crate) struct Gateway {
     pub(crate) program: Stdio,
     address: String,
@@ -69,13 +69,13 @@ impl Gateway {
         Gateway::serve_with(config, &[]).await
     }
 
-    /// With more arguments on the command line.
+    /// Starts the gateway with further command-line arguments.
     pub(crate) async fn serve_with(config: &Value, more: &[&str]) -> Gateway {
         let more = [&["--no-watch"], more].concat();
         Gateway::serve_in(Folder::with(&config.to_string()), &more).await
     }
 
-    /// In a folder that has a configuration.
+    /// Starts the gateway in a folder that has a configuration.
     pub(crate) async fn serve_in(folder: Folder, more: &[&str]) -> Gateway {
         let arguments = [&["serve", "--listen", "127.0.0.1:0"], more].concat();
         let program = Stdio::start(&mut Command::from(folder.command(&arguments)));
@@ -91,12 +91,12 @@ impl Gateway {
         }
     }
 
-    /// The folder that it runs in.
+    /// Returns the working directory of the gateway.
     pub(crate) fn folder(&self) -> &Folder {
         &self.folder
     }
 
-    /// A client that can be asked nothing.
+    /// Opens a session of a client without capabilities.
     pub(crate) async fn session(&self, path: &str) -> Session {
         self.session_with(path, REVISION, json!({})).await
     }
@@ -120,7 +120,7 @@ impl Gateway {
         }
     }
 
-    /// The session of a client that gives this name.
+    /// Opens a session of a client with this name.
     pub(crate) async fn session_of(&self, path: &str, client: &str) -> Session {
         let mut http = self.connect().await;
         let params = json!({
@@ -144,7 +144,7 @@ impl Gateway {
         }
     }
 
-    /// `host:port`
+    /// The address as `host:port`.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
@@ -159,14 +159,14 @@ fn address_in(log: &str) -> Option<String> {
     rest.split_once('"').map(|(address, _)| address.to_owned())
 }
 
-/// `narrows stdio`, and its client.
+/// A running `narrows stdio` with its client.
 pub(crate) struct Piped {
     client: Stdio,
     _folder: Folder,
 }
 
 impl Piped {
-    /// Nothing is said yet.
+    /// Starts the process, without `initialize`.
     pub(crate) fn start(config: &Value) -> Piped {
         Piped::start_framed(config, Framing::Newline)
     }
@@ -180,12 +180,12 @@ impl Piped {
         }
     }
 
-    /// The client alone; the folder must be kept as long.
+    /// Returns the client and the folder, which must live as long as the client.
     pub(crate) fn into_parts(self) -> (Stdio, Folder) {
         (self.client, self._folder)
     }
 
-    /// A client that can be asked nothing.
+    /// Opens a session of a client without capabilities.
     pub(crate) async fn open(config: &Value) -> Piped {
         let mut piped = Piped::start(config);
         piped.initialize(REVISION, json!({})).await;
@@ -207,8 +207,8 @@ impl DerefMut for Piped {
     }
 }
 
-/// A client over HTTP, past its greeting. All of them count their requests
-/// from 1, so that the same ids are in use everywhere.
+/// An initialised HTTP client. All clients number their requests from 1, so that their ids
+/// coincide.
 pub(crate) struct Session {
     http: Http,
     address: String,
@@ -221,7 +221,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Sends a request and waits for its whole answer.
+    /// Sends a request and waits for its whole response.
     pub(crate) async fn call(&mut self, method: &str, params: Value) -> Value {
         let request = self.request(method, params);
         self.post(&request).await.message()
@@ -243,25 +243,25 @@ impl Session {
         self.send(&message).await;
     }
 
-    /// The answer to a question of a server.
+    /// Answers a request of a server.
     pub(crate) async fn answer(&mut self, question: &Value, result: Value) {
         self.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": result }))
             .await;
     }
 
-    /// Sends a message that has no answer.
+    /// Sends a message that has no response.
     pub(crate) async fn send(&mut self, message: &Value) {
         let response = self.post(&message.to_string()).await;
         assert_eq!(response.status, 202, "{response:?}");
     }
 
-    /// Posts a body as it is.
+    /// Posts a body unchanged.
     pub(crate) async fn post(&mut self, body: &str) -> Response {
         let headers = session_headers(&self.id, &self.revision);
         self.http.post(&self.path, &headers, body).await
     }
 
-    /// Sends a request on a connection of its own and leaves its answer there.
+    /// Sends a request on a new connection without reading the response.
     pub(crate) async fn begin(&mut self, method: &str, params: Value) -> Http {
         let request = self.request(method, params);
         self.begin_text(&request).await
@@ -280,7 +280,7 @@ impl Session {
         http
     }
 
-    /// A request whose answer is read event by event.
+    /// Sends a request whose response is read event by event.
     pub(crate) async fn stream(&mut self, method: &str, params: Value) -> Events {
         let request = self.request(method, params);
         let http = Http::connect(&self.address).await;
@@ -292,7 +292,7 @@ impl Session {
         events
     }
 
-    /// The stream of what belongs to no call; `after` an event, if given.
+    /// Opens the general event stream, optionally resuming after an event.
     pub(crate) async fn listen(&self, after: Option<&str>) -> Events {
         let mut headers = session_headers(&self.id, &self.revision);
         headers.extend(after.map(|id| ("last-event-id", id)));
@@ -307,7 +307,7 @@ impl Session {
         assert_eq!(response.status, 204, "{response:?}");
     }
 
-    /// The text of the next request.
+    /// Returns the text of the next request.
     pub(crate) fn request(&mut self, method: &str, params: Value) -> String {
         self.last_id += 1;
         json!({ "jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params })

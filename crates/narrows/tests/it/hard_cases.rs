@@ -1,5 +1,4 @@
-//! What goes wrong between servers, clients and the gateway, and what must
-//! not go wrong because of it.
+//! Tests of faults between servers, clients and the gateway, and of their limited effects.
 
 mod clients;
 mod links;

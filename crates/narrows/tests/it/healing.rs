@@ -1,6 +1,5 @@
-//! Servers that fail, each in its way, come back as configured, while the
-//! others are not disturbed; and calls are never carried out twice that could
-//! do harm.
+//! Tests of servers that fail in different ways: they recover as configured without affecting
+//! others, and calls that could do harm are never repeated.
 
 mod failures;
 mod retries;
@@ -11,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::gateway::{Gateway, Session, config, text, with};
 
-/// Checks that find a server out soon, and processes that end soon.
+/// A configuration with short health checks and grace periods.
 fn strict(servers: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
     let health = json!({ "interval_s": 1, "timeout_s": 0.5, "failures": 2, "busy_s": 2 });
     let limits = json!({ "grace_s": 0.5 });
@@ -21,7 +20,7 @@ fn strict(servers: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
     )
 }
 
-/// A server that works, with one tool.
+/// A working server with one tool.
 fn good() -> Installed {
     Script::new("good").plain_tool("fine").install()
 }
@@ -31,9 +30,8 @@ async fn fine(session: &mut Session) {
     assert_eq!(text(&answer), r#"good called "fine" with {}"#);
 }
 
-/// Waits until a server was started `times` times and all tools are there
-/// again, while another one keeps answering. Of those before the last nothing
-/// is left.
+/// Waits until a server has been started `times` times and all tools are back, while another server
+/// keeps responding. All earlier processes must have ended.
 async fn healed(gateway: &Gateway, server: &Installed, times: usize, tools: &[&str]) {
     let mut session = gateway.session("/mcp").await;
     let limit = std::time::Instant::now() + narrows_testkit::LIMIT;

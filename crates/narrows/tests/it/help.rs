@@ -1,4 +1,4 @@
-//! Help texts and wrong usage.
+//! Tests of help texts and wrong usage.
 
 use std::process::Stdio;
 
@@ -33,7 +33,7 @@ fn every_command_has_examples() {
     assert!(ran.stdout.contains("Examples:") && ran.stdout.contains("Exit codes"));
     assert!(
         !ran.stdout.contains("__guard"),
-        "the guard is nobody's command"
+        "the guard is not a command for users"
     );
 }
 
@@ -100,7 +100,7 @@ fn help_says_where_clients_connect_and_what_has_no_effect_yet() {
     ] {
         assert!(call.contains(part), "{part} is not in {call}");
     }
-    assert!(words("tools").contains("Where the configuration has a `recovery.path`"));
+    assert!(words("tools").contains("If the configuration sets `recovery.path`"));
     for command in ["check", "tools"] {
         let text = words(command);
         let states = "state is up, starting, down, disabled or left_out";
@@ -114,8 +114,10 @@ fn help_names_every_member_of_what_check_prints() {
     let ran = folder.run(&["check", "--json"]);
     let whole: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
     let help = folder.run(&["check", "--help"]).stdout;
-    let (_, help) = help.split_once("--json prints").expect("it tells of JSON");
-    // Members of the whole begin a line, those of its parts stand in braces.
+    let (_, help) = help
+        .split_once("--json prints")
+        .expect("it describes the JSON");
+    // Top-level members start a line; members of their parts are in braces.
     let of_whole = help.lines().filter_map(|line| line.strip_prefix("  "));
     let of_whole = of_whole.filter_map(|line| line.split(' ').next());
     let of_parts = help.split(['{', '}']).skip(1).step_by(2);

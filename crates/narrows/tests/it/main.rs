@@ -1,4 +1,4 @@
-//! The real program, run as its users run it.
+//! Tests of the real program, run as users run it.
 
 mod broken;
 mod clients;

@@ -1,5 +1,5 @@
-//! `servers`, `presets` and `sessions` against a gateway that answers by a
-//! script: what is sent, what is told, and what is never told.
+//! Tests of `servers`, `presets` and `sessions` with a scripted gateway: the requests sent, the
+//! output, and secrets that must not be printed.
 
 mod api;
 mod gateways;

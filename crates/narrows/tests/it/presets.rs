@@ -1,4 +1,4 @@
-//! What a preset hides is not to be had, whichever way it is asked for.
+//! Tests that hidden items are refused, however a client requests them.
 
 mod attempts;
 mod choosing;
@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 
 use crate::gateway::{REVISION, column, config, error, with};
 
-/// Two servers. Whatever the preset `guest` hides has `secret` in its name,
-/// and of the server `b` it allows nothing.
+/// Two servers. The names of all items that the preset `guest` hides contain `secret`, and no item
+/// of the server `b` is allowed.
 struct House {
     a: Installed,
     b: Installed,
@@ -52,8 +52,8 @@ impl House {
         }
     }
 
-    /// With the preset in force where nothing else is said, and endpoints
-    /// without one.
+    /// Returns a configuration with the preset on the default endpoint, and with endpoints without
+    /// a preset.
     fn config(&self) -> Value {
         let servers = config([("a", self.a.config()), ("b", self.b.config())]);
         let more = json!({
@@ -67,7 +67,7 @@ impl House {
         with(servers, more)
     }
 
-    /// All that has reached the servers.
+    /// Returns all messages that reached the servers.
     fn received(&self) -> Vec<String> {
         [self.a.received(), self.b.received()].concat()
     }
@@ -84,10 +84,10 @@ fn guest() -> Value {
     })
 }
 
-/// A request.
+/// A method with its params.
 type Asked = (&'static str, Value);
 
-/// A resource in all the ways it can be asked for.
+/// Returns all requests about a resource.
 fn about_resource(uri: &str) -> Vec<Asked> {
     let uri = json!({ "uri": uri });
     let complete = completion(json!({ "type": "ref/resource", "uri": uri["uri"] }));
@@ -99,7 +99,7 @@ fn about_resource(uri: &str) -> Vec<Asked> {
     ]
 }
 
-/// A prompt in all the ways it can be asked for.
+/// Returns all requests about a prompt.
 fn about_prompt(name: &str) -> Vec<Asked> {
     let complete = completion(json!({ "type": "ref/prompt", "name": name }));
     vec![
@@ -116,7 +116,7 @@ fn completion(reference: Value) -> Value {
     json!({ "ref": reference, "argument": { "name": "name", "value": "x" } })
 }
 
-/// All that is hidden, asked for on an endpoint that joins the servers.
+/// Returns requests for all hidden items on an endpoint that joins the servers.
 fn hidden() -> Vec<Asked> {
     let tools = [
         "a__drop_secret",
@@ -143,7 +143,7 @@ fn hidden() -> Vec<Asked> {
         ("b", "b://secret/{x}"),
         ("b", "b://secret/1"),
     ];
-    // What no list has is hidden as well.
+    // Items that no list contains are hidden as well.
     let unlisted = [("a", "file:///elsewhere"), ("b", "b://any")];
     let plain = own.iter().map(|(_, uri)| (*uri).to_owned());
     let wrapped = own.iter().chain(&unlisted);
@@ -161,7 +161,7 @@ fn hidden() -> Vec<Asked> {
         .collect()
 }
 
-/// All that is allowed, asked for on an endpoint that joins the servers.
+/// Returns requests for all allowed items on an endpoint that joins the servers.
 fn allowed() -> Vec<Asked> {
     let template = "file:///open/plain.txt".to_owned();
     let uris = [wrap_uri("a", README), wrap_uri("a", &template), template];
@@ -179,20 +179,20 @@ fn allowed() -> Vec<Asked> {
                 .iter()
                 .flat_map(|uri| about_resource(uri))
                 .filter(
-                    // Nobody reads a template itself.
+                    // A template itself cannot be read.
                     |(method, params)| *method == "completion/complete" || params["uri"] != OPEN,
                 ),
         )
         .collect()
 }
 
-/// A client past its greeting, and the result of that.
+/// Initialises a client and returns it with the result.
 async fn open(mut client: Any) -> (Any, Value) {
     let hello = client.initialize(REVISION, json!({})).await;
     (client, hello)
 }
 
-/// The refusals in a log, each as what was refused.
+/// Returns the refusals in a log.
 fn denied(log: &str) -> Vec<Value> {
     let events = log
         .lines()
@@ -203,7 +203,7 @@ fn denied(log: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Each of them is refused and told of in the log, and none reaches a server.
+/// Checks that all requests are refused and logged, and that none reaches a server.
 async fn check_refused<L: Line>(
     client: &mut Client<L>,
     house: &House,
@@ -222,7 +222,7 @@ async fn check_refused<L: Line>(
             refusal.ends_with("' is not allowed by current preset"),
             "{about}"
         );
-        until(format!("it is told of: {about}"), || {
+        until(format!("it is logged: {about}"), || {
             denied(&log(client)).len() > told
         })
         .await;
@@ -232,7 +232,7 @@ async fn check_refused<L: Line>(
     }
 }
 
-/// Each of them is answered.
+/// Checks that all requests succeed.
 async fn check_allowed<L: Line>(client: &mut Client<L>, asked: &[Asked]) {
     for (method, params) in asked {
         let answer = client.call(method, params.clone()).await;
@@ -241,7 +241,7 @@ async fn check_allowed<L: Line>(client: &mut Client<L>, asked: &[Asked]) {
     }
 }
 
-/// The lists hold what is allowed, and nothing else.
+/// Checks that the lists contain exactly the allowed items.
 async fn check_lists<L: Line>(client: &mut Client<L>, prefix: &str) {
     let name = |name: &str| format!("{prefix}{name}");
     for (method, list, key, expected) in [

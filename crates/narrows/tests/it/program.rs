@@ -1,4 +1,4 @@
-//! Running `narrows` in a folder and with an environment of its own.
+//! Runs `narrows` in its own folder and environment.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The program under test.
 pub(crate) const NARROWS: &str = env!("CARGO_BIN_EXE_narrows");
 
-/// A folder that is empty at first and gone in the end.
+/// An empty folder, removed on drop.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -21,7 +21,7 @@ impl Folder {
         Folder(path)
     }
 
-    /// With this text as `narrows.json`.
+    /// Creates a folder with this text as `narrows.json`.
     pub(crate) fn with(config: &str) -> Self {
         let folder = Folder::new();
         folder.write("narrows.json", config);
@@ -40,7 +40,7 @@ impl Folder {
         std::fs::read_to_string(self.0.join(name)).ok()
     }
 
-    /// The program in this folder, which is also its home.
+    /// Returns a command that runs the program with this folder as working directory and home.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(NARROWS);
         command
@@ -83,7 +83,7 @@ impl Drop for Folder {
     }
 }
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -102,7 +102,7 @@ impl From<Output> for Ran {
 }
 
 impl Ran {
-    /// The exit code and both streams, for golden texts.
+    /// Formats the exit code and both streams for golden tests.
     pub(crate) fn shown(&self) -> String {
         let code = self.code.map_or("none".to_owned(), |code| code.to_string());
         format!(
@@ -125,7 +125,7 @@ impl Running {
         }
     }
 
-    /// Reads stderr up to the address that is told there: its port.
+    /// Reads stderr up to the listen address and returns its port.
     pub(crate) fn port(&mut self) -> u16 {
         let mut stderr = self.child.stderr.take().expect("stderr is a pipe");
         let read = read_until(&mut stderr, |text| port_in(text).is_some());
@@ -155,7 +155,7 @@ impl Running {
     }
 }
 
-/// A test that fails leaves nothing running.
+/// A failed test leaves no process running.
 impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.child.kill();
@@ -180,7 +180,7 @@ fn read_until(stderr: &mut ChildStderr, enough: impl Fn(&str) -> bool) -> String
     String::from_utf8_lossy(&read).into_owned()
 }
 
-/// The port of the first whole `http://127.0.0.1:PORT`.
+/// Returns the port of the first complete `http://127.0.0.1:PORT`.
 fn port_in(text: &str) -> Option<u16> {
     let (_, rest) = text.split_once("http://127.0.0.1:")?;
     let end = rest.find(|c: char| !c.is_ascii_digit())?;

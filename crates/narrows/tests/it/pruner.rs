@@ -1,4 +1,4 @@
-//! The pruner as its users run it: `narrows pruner`, and as a server of the gateway.
+//! Tests of the pruner as `narrows pruner` and as a server of the gateway.
 
 use std::process::Command;
 
@@ -35,7 +35,7 @@ impl Pruner {
         }
     }
 
-    /// Runs a shell line with the port of this pruner in place of the usual one.
+    /// Runs a shell command with the port of this pruner in place of the default one.
     fn shell(&self, line: &str) -> String {
         let line = line.replace(":8006/", &format!(":{}/", self.port));
         let mut shell = Command::new("sh");
@@ -67,7 +67,7 @@ fn port_in(stderr: &str) -> Option<u16> {
         .ok()
 }
 
-/// The three examples of the founding document, as they stand there.
+/// The three examples of the founding document, unchanged.
 #[tokio::test]
 async fn the_examples_of_the_document() {
     let pruner = Pruner::start(&[]).await;
@@ -128,8 +128,7 @@ async fn variables_decide_and_what_is_no_number_is_told() {
     let warnings = &answer["result"]["structuredContent"]["warnings"];
     assert_eq!(*warnings, json!(["input_too_large"]));
     let said = pruner.program.stderr();
-    let told =
-        "MCP_PRUNER_PRUNE_ID_TTL_S is 'soon', which is no number that fits; it counts as 600";
+    let told = "MCP_PRUNER_PRUNE_ID_TTL_S is 'soon', which is not a valid number; using 600";
     assert!(said.contains(told), "{said}");
 }
 
@@ -140,7 +139,10 @@ async fn it_ends_when_told_to_and_listens_on_loopback_alone() {
     assert_eq!(pruner.program.wait().await.code(), Some(0));
     for (host, message) in [
         ("0.0.0.0", "can be reached from other machines"),
-        ("nowhere", "error: MCP_PRUNER_HOST 'nowhere' is no address"),
+        (
+            "nowhere",
+            "error: MCP_PRUNER_HOST 'nowhere' is not an address",
+        ),
     ] {
         let mut command = pruner.folder.command(&["pruner"]);
         let output = command.env("MCP_PRUNER_HOST", host).output().unwrap();
@@ -150,7 +152,7 @@ async fn it_ends_when_told_to_and_listens_on_loopback_alone() {
     }
 }
 
-/// Where it says it is, it is.
+/// The announced address is the one on which the pruner listens.
 #[tokio::test]
 async fn another_loopback_address() {
     let pruner = Pruner::start(&[("MCP_PRUNER_HOST", "127.0.0.2")]).await;
@@ -158,7 +160,7 @@ async fn another_loopback_address() {
     assert!(health.contains("healthy"), "{health}");
 }
 
-/// Its tools over MCP, beside those of other servers, and at its own door.
+/// The tools over MCP, together with those of other servers and on the server's own endpoint.
 #[tokio::test]
 async fn as_a_server_of_the_gateway() {
     let servers = [
@@ -189,7 +191,7 @@ async fn as_a_server_of_the_gateway() {
         pruned["stats"]["pruned_lines"].as_u64().unwrap() > 100,
         "{pruned}"
     );
-    // What is kept, is kept for the whole process: over another door it is there, too.
+    // Stored text is available in the whole process, including on another endpoint.
     let mut alone = gateway.session("/servers/pruner/mcp").await;
     let ranges = json!([{ "start_line": 1, "end_line": 500 }]);
     let arguments =

@@ -1,5 +1,5 @@
-//! A configuration that starts Narrows again, directly or through others, and
-//! gateways that use each other by URL.
+//! Tests of configurations that start Narrows again, directly or through others, and of gateways
+//! that use each other by URL.
 
 mod circles;
 
@@ -10,10 +10,10 @@ use tokio::process::Command;
 use crate::gateway::{Gateway, config};
 use crate::program::{Folder, NARROWS};
 
-/// What a script writes before it becomes the gateway.
+/// The file in which scripts record their starts.
 const STARTS: &str = "starts";
 
-/// An entry that runs `script`, which can say `narrows` for the gateway.
+/// Returns an entry that runs `script`, in which `narrows` starts the gateway.
 fn entry(folder: &Folder, name: &str, script: &str) -> Value {
     let script =
         format!("narrows() {{ exec {NARROWS} \"$@\"; }}\necho {name} >> {STARTS}\n{script}\n");
@@ -30,7 +30,7 @@ fn starts(folder: &Folder, name: &str) -> usize {
     all.lines().filter(|line| *line == name).count()
 }
 
-/// A folder whose `narrows.json` has an entry that starts the same gateway.
+/// Creates a folder whose `narrows.json` has an entry that starts the same gateway.
 fn circle(arguments: &str) -> Folder {
     let folder = Folder::new();
     let again = entry(&folder, "again", &format!("narrows stdio {arguments}"));
@@ -41,7 +41,7 @@ fn circle(arguments: &str) -> Folder {
 
 #[test]
 fn an_entry_that_starts_the_same_gateway_is_started_once() {
-    // However the same file is named, and whatever else differs.
+    // The path of the file and the other arguments do not matter.
     for arguments in [
         "",
         "--config narrows.json",
@@ -56,7 +56,7 @@ fn an_entry_that_starts_the_same_gateway_is_started_once() {
         assert_eq!(ran.code, Some(1), "{ran:?}");
         let line = ran.stdout.lines().find(|line| line.contains("again"));
         let line = line.unwrap_or_else(|| panic!("{ran:?}"));
-        assert!(line.contains("already running further up"), "{line}");
+        assert!(line.contains("a gateway above already uses"), "{line}");
         assert!(line.contains("Remove the entry, or give"), "{line}");
     }
 }
@@ -69,14 +69,17 @@ fn a_wrapper_that_clears_the_environment_hides_no_gateway() {
     folder.write("narrows.json", config([("again", again)]).to_string());
     let ran = folder.run(&["check"]);
     assert_eq!(starts(&folder, "again"), 1, "{ran:?}");
-    assert!(ran.stdout.contains("already running further up"), "{ran:?}");
+    assert!(
+        ran.stdout.contains("a gateway above already uses"),
+        "{ran:?}"
+    );
 }
 
 #[test]
 fn an_empty_chain_runs_a_command_below_its_own_gateway_all_the_same() {
     let folder = Folder::new();
-    // The same file, which is refused below its gateway otherwise; once, because
-    // nothing else ends the circle.
+    // Below its own gateway, the same file is normally refused. The script runs once, because
+    // nothing else would stop the recursion.
     let script = format!(
         "[ -e once ] && exit; : > once; NARROWS_CHAIN= {NARROWS} tools --config narrows.json > below"
     );
@@ -111,7 +114,7 @@ fn a_command_below_its_own_gateway_says_why_it_does_not_run() {
         assert_eq!(starts(&folder, "again"), 1, "{command}");
         let below = folder.read("below").unwrap_or_default();
         assert!(
-            below.contains("would start each other without end"),
+            below.contains("would start each other endlessly"),
             "{below}"
         );
         assert!(
@@ -131,12 +134,12 @@ async fn the_other_servers_work_and_one_warning_names_the_entry() {
         "{tools:?}"
     );
     assert!(!tools.is_empty());
-    let given_up = r#"server \"again\" is down and is not tried again"#;
+    let given_up = r#"server \"again\" is down and will not be retried"#;
     until("the entry is given up", || {
         gateway.program.stderr().contains(given_up)
     })
     .await;
-    // A call to the entry does not bring it back.
+    // A call does not restart the entry.
     let answer = session.call_tool("again__x", json!({})).await;
     assert!(answer["error"].is_object(), "{answer}");
     until("nothing but the guard runs", || {
@@ -170,7 +173,7 @@ async fn a_circle_through_another_gateway_is_cut_where_it_closes() {
     );
     until("the inner gateway gives the entry up", || {
         let log = gateway.program.stderr();
-        log.contains("is not tried again: this entry starts Narrows with a configuration")
+        log.contains("will not be retried: this entry starts Narrows with a configuration")
     })
     .await;
     let folder = gateway.folder();
@@ -180,7 +183,7 @@ async fn a_circle_through_another_gateway_is_cut_where_it_closes() {
 #[tokio::test]
 async fn a_circle_over_http_and_stdio_is_cut_where_it_closes() {
     let folder = Folder::new();
-    // The address that it needs is known when the outer gateway runs.
+    // The address is known only when the outer gateway runs.
     let script = "until [ -e a.json ]; do sleep 0.05; done; narrows stdio --config a.json";
     let a = entry(&folder, "a", script);
     folder.write("narrows.json", config([("a", a)]).to_string());

@@ -1,5 +1,4 @@
-//! A configuration that changes while the gateway runs, seen through a session
-//! that stays open.
+//! Tests of configuration changes at run time, seen by a session that stays open.
 
 mod presets;
 mod refusing;
@@ -17,7 +16,7 @@ use serde_json::{Value, json};
 use crate::gateway::{Gateway, Session, config};
 use crate::program::Folder;
 
-/// Two servers with a tool each.
+/// Two servers with one tool each.
 struct Servers {
     one: Installed,
     two: Installed,
@@ -32,7 +31,7 @@ impl Servers {
         }
     }
 
-    /// The text of a configuration with only the first of them.
+    /// Returns a configuration with only the first server.
     fn alone(&self) -> String {
         config([("one", self.one.config())]).to_string()
     }
@@ -53,7 +52,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// With the first server in `narrows.json`.
+    /// Starts with the first server in `narrows.json`.
     async fn start() -> Watched {
         let servers = Servers::install();
         let folder = Folder::with(&servers.alone());
@@ -80,7 +79,7 @@ impl Watched {
         self.at("narrows.json")
     }
 
-    /// Waits until these are the tools of the session.
+    /// Waits until the session has exactly these tools.
     #[track_caller]
     fn lists(&mut self, expected: &[&str]) -> impl Future<Output = ()> {
         let caller = std::panic::Location::caller();
@@ -101,7 +100,7 @@ impl Watched {
         }
     }
 
-    /// Saves what has both servers in some way, and then what has one.
+    /// Saves a configuration with both servers by `save`, and then one with a single server.
     async fn check(&mut self, save: impl Fn(&Watched, &str)) {
         let (both, alone) = (self.servers.both(), self.servers.alone());
         for _ in 0..2 {
@@ -117,7 +116,7 @@ impl Watched {
         self.gateway.program.stderr()
     }
 
-    /// How often something was said.
+    /// Returns the number of occurrences in the log.
     fn said(&self, what: &str) -> usize {
         self.log().matches(what).count()
     }
@@ -135,8 +134,8 @@ fn rename(from: PathBuf, to: PathBuf) {
     fs::rename(from, to).expect("it can be moved");
 }
 
-/// What is said of a file that cannot be used.
-const REFUSED: &str = "the configuration stays as it was";
+/// The log message for an invalid file.
+const REFUSED: &str = "configuration reload rejected, keeping the current one";
 
 fn preset(tools: &[&str]) -> Value {
     json!({ "tools": tools })

@@ -1,5 +1,4 @@
-//! No value of `env`, `headers`, `args` or a URL, and no variable's value, is
-//! ever printed.
+//! Tests that no value of `env`, `headers`, `args`, a URL or a variable is ever printed.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -9,10 +8,10 @@ use serde_json::json;
 
 use crate::program::{Folder, Running};
 
-/// Stands for `CANARY` in the texts below, and is the value of `HIDDEN`.
+/// Replaces `CANARY` in the texts below, and is the value of `HIDDEN`.
 const CANARY: &str = "s3cr3t-bird";
 
-/// `user:` and the same, as a header carries it.
+/// `user:` and the canary, as encoded in a header.
 const ENCODED: &str = "dXNlcjpzM2NyM3QtYmlyZA";
 
 #[track_caller]
@@ -70,7 +69,7 @@ fn where_everything_is_right() {
     );
 }
 
-/// One server of each type at `address`, as the server `a` that is called.
+/// Returns one server of each remote type at `address`, each as the server `a` that is called.
 fn at_address(address: &str, paths: [&str; 4]) -> Vec<String> {
     let kinds = ["http", "sse", "ws", "rpc"];
     let one = |(kind, path): (&str, &str)| {

@@ -1,4 +1,4 @@
-//! `serve` and `stdio` as processes: where they listen, how they end.
+//! Tests of `serve` and `stdio` as processes: their addresses and their ends.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -77,8 +77,8 @@ fn serve_tells_how_to_connect() {
     }
 }
 
-/// Saved over the file that the gateway reads, an entry for it would remove
-/// every server and lead back to it.
+/// An entry for the gateway in the file that it reads would replace every server and lead back to
+/// the gateway.
 #[test]
 fn serve_prints_no_entry_for_the_file_that_it_reads() {
     let folder = Folder::new();
@@ -114,7 +114,7 @@ fn serve_prints_no_entry_for_the_file_that_it_reads() {
             assert!(text.contains(&line), "{line} is not in {text}");
         }
     }
-    // A file of the user's own is not in the way of the advice.
+    // An existing file of the user does not prevent the advice.
     std::fs::create_dir_all(folder.path().join(".config/narrows")).expect("a folder can be made");
     folder.write(".config/narrows/narrows.json", "{}");
     let mut running = serve(&folder, &["--log-format", "human", "--config", ".mcp.json"]);
@@ -142,7 +142,7 @@ fn serve_tells_the_endpoints_beyond_the_default() {
         let line = format!("  also at        http://127.0.0.1:{port}/mcp/{name}\n");
         assert!(rest.contains(&line), "{line} is not in {rest}");
     }
-    // The announcement is the first line there is without a problem.
+    // Without problems, the announcement is the first line.
     let mut running = serve(&folder, &["--log-format", "json"]);
     let mut stderr = BufReader::new(running.child.stderr.take().unwrap());
     let mut line = String::new();
@@ -237,7 +237,7 @@ fn serve_and_stdio_run_without_what_is_not_supported_yet() {
     assert_eq!(running.wait().code, Some(0));
     let ran = folder.run(&["stdio"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""));
-    let part = "running without this server: there is nobody to ask for ${input:...}";
+    let part = "running without this server: cannot prompt for ${input:...}";
     assert!(ran.stderr.contains(part), "{part} is not in {}", ran.stderr);
 }
 
@@ -294,7 +294,7 @@ fn a_client_that_never_reads_the_log_does_not_stop_the_gateway() {
     let mut stdin = running.child.stdin.take().unwrap();
     let mut stdout = BufReader::new(running.child.stdout.take().unwrap());
     stdin.write_all(HELLO.as_bytes()).unwrap();
-    // Several times what a pipe holds, since every call logs its arguments.
+    // Several times the capacity of a pipe, because every call logs its arguments.
     let text = "x".repeat(1500);
     for id in 10..300 {
         let call = serde_json::json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call",
@@ -325,12 +325,12 @@ fn a_gateway_behind_a_gateway_ends_with_it() {
     assert!(ran.stdout.contains("inner__demo__"), "{}", ran.stdout);
 }
 
-/// A server that never answers, and a process it has started. Both ignore what
-/// asks them to end; the second one's id is in the file `pid`.
+/// A server that never answers, and a process that it has started. Both ignore requests to end; the
+/// id of the process is in the file `pid`.
 const STUBBORN: &str = r#"{"limits": {"grace_s": 1}, "mcpServers": {"stubborn": {"command": "sh", "args": ["-c",
     "trap '' TERM HUP INT; sleep 1000 & echo $! > pid.new; mv pid.new pid; while :; do sleep 1; done"], "cwd": "."}}}"#;
 
-/// Waits until the file `pid` is there; the process it names.
+/// Waits for the file `pid` and returns the process id in it.
 fn started(folder: &Folder) -> String {
     let deadline = Instant::now() + Duration::from_secs(10);
     loop {
@@ -342,7 +342,7 @@ fn started(folder: &Folder) -> String {
     }
 }
 
-/// A process that nobody has waited for yet has ended as well.
+/// Returns false for zombie processes as well.
 fn is_alive(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat
@@ -375,7 +375,7 @@ fn nothing_is_left_running_however_it_ends() {
 
 #[test]
 fn a_second_interrupt_does_not_wait() {
-    // A server that is up, and does not end when it is asked to.
+    // A server that is up and ignores requests to end.
     let script = format!("trap '' TERM; {NARROWS} stdio; while :; do sleep 1; done");
     let config = serde_json::json!({
         "limits": { "grace_s": 30 },

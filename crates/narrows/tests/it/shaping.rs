@@ -1,4 +1,4 @@
-//! Results within budgets, and everything back that was cut.
+//! Tests that results stay within their budgets and that cut text can be recovered.
 
 mod budgets;
 mod goals;
@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 use crate::gateway::{Gateway, Piped, Session, config, text, with};
 
-/// A server whose tool `get` answers with this text.
+/// A server whose tool `get` returns this text.
 fn saying(said: &str) -> Installed {
     answering(&text_result(said))
 }
 
-/// A server whose tool `get` answers with this result.
+/// A server whose tool `get` returns this result.
 fn answering(result: &Value) -> Installed {
     Script::new("one")
         .plain_tool("get")
@@ -27,12 +27,12 @@ fn text_result(said: &str) -> Value {
     json!({ "content": [{ "type": "text", "text": said }] })
 }
 
-/// A budget, and more time than a build without optimisation needs.
+/// Returns a budget with a time limit long enough for an unoptimised build.
 fn shape(max_chars: usize) -> Value {
     json!({ "max_chars": max_chars, "prune": { "timeout_ms": 20_000 } })
 }
 
-/// A configuration of this server with this budget.
+/// Returns a configuration of this server with this budget.
 fn within(server: &Installed, max_chars: usize) -> Value {
     with(
         config([("one", server.config())]),
@@ -40,7 +40,7 @@ fn within(server: &Installed, max_chars: usize) -> Value {
     )
 }
 
-/// The only result of the server's tool, under a budget.
+/// Returns the result of the server's only tool under a budget.
 async fn shaped(result: &Value, max_chars: usize) -> (Gateway, Session, Value) {
     let server = answering(result);
     let gateway = Gateway::serve(&within(&server, max_chars)).await;
@@ -49,7 +49,7 @@ async fn shaped(result: &Value, max_chars: usize) -> (Gateway, Session, Value) {
     (gateway, session, answer["result"].clone())
 }
 
-/// Lines that are told apart by their number.
+/// Returns lines that differ in their number.
 fn numbered(count: usize) -> String {
     (1..=count)
         .map(|at| format!("{at:07} é🦀 the quick brown fox jumps over the lazy dog\n"))
@@ -60,7 +60,7 @@ fn chars(text: &str) -> usize {
     text.chars().count()
 }
 
-/// The receipt of a shaped result.
+/// Returns the receipt of a shaped result.
 #[track_caller]
 fn receipt(result: &Value) -> String {
     let id = result["_meta"]["narrows/receipt"]["prune_id"].as_str();
@@ -68,7 +68,7 @@ fn receipt(result: &Value) -> String {
         .to_owned()
 }
 
-/// What a client asks, over whatever carries it.
+/// A client over any transport.
 trait Asks {
     async fn ask(&mut self, method: &str, params: Value) -> Value;
 
@@ -77,7 +77,7 @@ trait Asks {
         self.ask("tools/call", params).await
     }
 
-    /// Page by page to the end; `arguments` say which part.
+    /// Reads all pages; `arguments` select the part.
     async fn read_back(&mut self, id: &str, arguments: Value) -> String {
         let mut whole = String::new();
         let mut arguments = with(arguments, json!({ "prune_id": id }));
@@ -85,7 +85,7 @@ trait Asks {
             let answer = self.recover(arguments).await;
             let said = text(&answer);
             assert!(said.starts_with('⟦'), "no text: {said}");
-            // The first line is about the page.
+            // The first line describes the page.
             whole += said.split_once('\n').map_or("", |(_, page)| page);
             let facts = &answer["result"]["_meta"]["narrows/selection"];
             match facts["next_cursor"].as_str() {

@@ -1,6 +1,5 @@
-//! Every transport in meets every transport out: a client on each way in, in
-//! front of one gateway with a server behind each way out, and for every pair
-//! all that MCP has.
+//! Tests every combination of client transport and server transport: a client on each, one gateway,
+//! a server on each, and all MCP features for every pair.
 
 use narrows_testkit::raw::{Any, Sse, Streamable, WebSocket};
 use narrows_testkit::scripted::{Framing, Installed, Script, Served, Step, Transport};
@@ -12,19 +11,19 @@ use crate::gateway::{Gateway, Piped, column, config, error, text};
 const REVISION: &str = "2025-06-18";
 const NAME: &str = "Scylla — Χάρυβδις 🌀";
 
-/// A server behind one way out.
+/// A server on one transport.
 struct Outward {
-    /// Its id in the configuration.
+    /// The id in the configuration.
     id: &'static str,
     script: Installed,
-    /// None of those that the gateway starts itself.
+    /// `None` for servers that the gateway starts.
     served: Option<Served>,
     entry: Value,
-    /// Whether it can say anything besides its answers.
+    /// True if the server can send more than responses.
     talks: bool,
 }
 
-/// All ways out.
+/// Returns a server on each transport.
 async fn outward() -> Vec<Outward> {
     let mut all = Vec::new();
     for (id, framing, mode) in [
@@ -124,7 +123,7 @@ fn server(breaking: Step) -> Script {
         )
 }
 
-/// What a client on any way in does with the server behind one way out.
+/// Checks all features between a client and a server.
 async fn meet(client: &mut Any, server: &Outward) {
     lists(client, server).await;
     calls(client, server).await;
@@ -203,7 +202,7 @@ async fn calls(client: &mut Any, server: &Outward) {
     );
 }
 
-/// All servers publish the same URI, so each is wrapped.
+/// All servers publish the same URI, so it is wrapped.
 async fn uri_of(client: &mut Any, server: &Outward) -> String {
     let resources = client.call("resources/list", json!({})).await;
     let uris = column(&resources, "resources", "uri");
@@ -217,7 +216,7 @@ async fn uri_of(client: &mut Any, server: &Outward) -> String {
         .to_string()
 }
 
-/// Base64 in the alphabet of URLs.
+/// Decodes Base64 in the URL-safe alphabet.
 fn decoded(code: &str) -> String {
     let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let values = code
@@ -294,7 +293,7 @@ async fn cancelling(client: &mut Any, server: &Outward) {
     let why = json!({ "requestId": id, "reason": "enough" });
     client.notify("notifications/cancelled", why).await;
     server.script.received_with("notifications/cancelled").await;
-    // No answer to the cancelled call precedes that of the next.
+    // The cancelled call has no response before that of the next call.
     let answer = call(client, server, "echo", json!({})).await;
     assert_ne!(answer["id"], id);
     assert!(
@@ -304,7 +303,7 @@ async fn cancelling(client: &mut Any, server: &Outward) {
     );
 }
 
-/// The connection breaks, or the server dies, in the middle of a call.
+/// The connection is lost, or the server dies, during a call.
 async fn breaking(client: &mut Any, server: &Outward) {
     let broken = call(client, server, "break", json!({})).await;
     let told = error(&broken);
@@ -314,7 +313,7 @@ async fn breaking(client: &mut Any, server: &Outward) {
         server.id
     );
     assert!(told.contains(server.id), "{told}");
-    // It comes back by itself; until then calls fail with its name.
+    // The server recovers automatically. Until then, calls fail with an error that names it.
     for _ in 0..200 {
         let answer = call(client, server, "break", json!({})).await;
         if answer["error"].is_null() {
@@ -343,7 +342,7 @@ fn able() -> Value {
     json!({ "sampling": {} })
 }
 
-/// A client that leaves takes its calls along.
+/// A client that disconnects cancels its calls.
 async fn leave(mut client: Any, servers: &[Outward]) {
     let talking = || servers.iter().filter(|server| server.talks);
     let before: Vec<usize> = talking().map(cancelled).collect();
@@ -377,7 +376,7 @@ async fn over_http(connect: impl AsyncFn(&str) -> Any) {
     for server in &servers {
         meet(&mut client, server).await;
     }
-    // Who can be asked nothing shares a link with others of the kind.
+    // Clients without capabilities share a link.
     let mut first = connect(gateway.address()).await;
     let mut second = connect(gateway.address()).await;
     for other in [&mut first, &mut second] {
@@ -389,7 +388,7 @@ async fn over_http(connect: impl AsyncFn(&str) -> Any) {
     leave(client, &servers).await;
 }
 
-/// Two clients on one link, at the same time and with the same ids.
+/// Two clients use one link at the same time, with the same ids.
 async fn share(first: &mut Any, second: &mut Any, server: &Outward) {
     lists(first, server).await;
     lists(second, server).await;
@@ -447,8 +446,8 @@ async fn websocket_meets_every_server() {
     over_http(async |address| WebSocket::connect(address, "/ws").await.boxed()).await;
 }
 
-/// Another gateway is a server like any other, over each of its ways in, also
-/// where it is not said which it is.
+/// Another gateway works like any server over each of its transports, even without a configured
+/// `type`.
 #[tokio::test]
 async fn a_gateway_behind_a_gateway() {
     let server = server(Step::Die).install();

@@ -1,6 +1,6 @@
 //! The Rust SDK as a client. See ../../README.md for the options.
 
-// Sampling, roots, logging and subscriptions are deprecated, and tested here.
+// These features are deprecated in the SDK, but still tested here.
 #![allow(deprecated)]
 
 use std::{
@@ -266,7 +266,7 @@ impl Driver {
                 .map(|(_, at)| *at)
                 .collect()
         };
-        // A notice is handled by a task of its own, which may run after the result.
+        // Notifications are handled in separate tasks, which may run after the result.
         self.until("notices are missing", |seen| {
             notices(seen).len() as u64 >= count
         })
@@ -286,7 +286,7 @@ impl Driver {
             .send_cancellable_request(self.request(wanted)?, options)
             .await?;
         let token = json!(handle.progress_token);
-        // Cancelled once the server is known to be at work on it.
+        // Cancels only after the server has started working on the call.
         self.until("the call never began", |seen| {
             seen.progress.iter().any(|(of, _)| *of == token)
         })
@@ -360,8 +360,8 @@ impl Driver {
         self.named(name, &names)
     }
 
-    /// The published name: as it is, under the wanted server, or under the only
-    /// one that has it.
+    /// Returns the published name: the name itself, or the one under the selected server, or under
+    /// the only server that has it.
     fn named(&self, name: &str, published: &[String]) -> Result<String> {
         if published.iter().any(|entry| entry == name) {
             return Ok(name.into());
@@ -389,7 +389,7 @@ impl Driver {
     }
 }
 
-/// What the server asked and told.
+/// The requests and notifications received from the server.
 #[derive(Default)]
 struct Seen {
     sampled: Vec<String>,
@@ -514,7 +514,7 @@ impl Options {
     }
 }
 
-/// A value of the SDK's out of JSON: most of its types cannot be written out.
+/// Builds an SDK value from JSON, because most SDK types cannot be constructed directly.
 fn made<T: DeserializeOwned>(value: Value) -> Result<T> {
     Ok(serde_json::from_value(value)?)
 }

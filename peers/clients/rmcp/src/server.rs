@@ -17,7 +17,7 @@ struct Sum {
 
 #[derive(Deserialize, JsonSchema)]
 struct Text {
-    /// The text to turn round.
+    /// The text to reverse.
     text: String,
 }
 
@@ -31,7 +31,7 @@ impl Peer {
         a.saturating_add(b).to_string()
     }
 
-    #[tool(description = "Turns a text round.")]
+    #[tool(description = "Reverses a text.")]
     async fn reverse(&self, Parameters(Text { text }): Parameters<Text>) -> String {
         text.chars().rev().collect()
     }

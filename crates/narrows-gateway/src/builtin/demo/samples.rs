@@ -1,18 +1,17 @@
-//! Sample data, made when it is asked for. Line n and row n are the same
-//! however many are asked for.
+//! Generated sample data. Line n and row n are the same for every requested length.
 
 use std::fmt::Write;
 use std::ops::RangeInclusive;
 
 use serde::Serialize;
 
-/// The rows there are.
+/// The number of rows that can be requested.
 pub(super) const ROWS: RangeInclusive<u64> = 1..=50_000;
 
-/// Lines between one trouble and the next.
+/// The number of lines from one failure to the next.
 const TROUBLE_EVERY: u64 = 1_700;
 
-/// The log of a web shop; some lines in every 1,700 tell of a failing database.
+/// Returns the log of a web shop. In every 1,700 lines, a few report a failing database.
 pub(super) fn log(lines: u64) -> String {
     let mut text = String::new();
     for number in 1..=lines {
@@ -22,7 +21,7 @@ pub(super) fn log(lines: u64) -> String {
     text
 }
 
-/// The first rows, as one JSON array.
+/// Returns the first rows as one JSON array.
 pub(super) fn table(rows: u64) -> String {
     let rows: Vec<Row> = (1..=rows).map(Row::new).collect();
     serde_json::to_string(&rows).expect("rows have a JSON form")
@@ -34,7 +33,7 @@ pub(super) fn row(number: u64) -> String {
 
 fn log_line(number: u64, text: &mut String) {
     let dice = mix(number);
-    // One line about every 700 ms, from eight in the morning.
+    // One line about every 700 ms, starting at 08:00.
     let millis = 8 * 3_600_000 + number * 700 + dice % 300;
     let (seconds, millis) = (millis / 1_000, millis % 1_000);
     let (day, hour, minute, second) = (

@@ -11,7 +11,7 @@ async fn demo(capabilities: Value) -> Wire {
     Wire::open(Demo::default(), capabilities).await
 }
 
-/// One request; the answer as JSON text.
+/// Sends one request and compares the response, as JSON text.
 async fn check(method: &str, params: Value, expected: Expect) {
     let mut wire = demo(json!({})).await;
     let answer = wire.ask(1, method, params).await;
@@ -142,7 +142,7 @@ async fn wrong_requests_are_errors() {
         expect![[r#"{"code":-32602,"message":"Missing required argument 'source'"}"#]],
     )
     .await;
-    check("logging/setLevel", json!({ "level": "loud" }), expect![[r#"{"code":-32602,"message":"Unknown level 'loud': it is one of debug, info, notice, warning, error, critical, alert, emergency"}"#]]).await;
+    check("logging/setLevel", json!({ "level": "loud" }), expect![[r#"{"code":-32602,"message":"Unknown level 'loud'. Use one of debug, info, notice, warning, error, critical, alert, emergency"}"#]]).await;
 }
 
 #[tokio::test]
@@ -152,7 +152,7 @@ async fn what_is_listed_can_be_used() {
     let tools = tools["tools"].as_array().expect("a list").clone();
     assert_eq!(tools.len(), 6);
     for tool in &tools {
-        // The defaults of the schema are the defaults of the tool, so none is needed.
+        // Optional arguments have defaults, so only the required ones are sent.
         let mut arguments = json!({});
         for required in tool["inputSchema"]["required"]
             .as_array()
@@ -263,7 +263,7 @@ async fn counting_can_be_cancelled() {
     )
     .await;
     wire.send(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } })).await;
-    // The same id would be refused if the call still ran.
+    // The id would be refused if the first call were still running.
     let answer = tokio::time::timeout(
         Duration::from_secs(9),
         call(&mut wire, "echo", json!({ "text": "x" })),
@@ -281,15 +281,15 @@ async fn a_name_is_asked_for() {
         ),
         (
             json!({ "result": { "action": "decline" } }),
-            "The user declined to tell a name.",
+            "The user declined to give a name.",
         ),
         (
             json!({ "result": { "action": "cancel" } }),
-            "The user closed the question without an answer.",
+            "The user closed the form without an answer.",
         ),
         (
             json!({ "result": { "action": "accept" } }),
-            "The answer holds no name",
+            "The answer contains no name",
         ),
         (
             json!({ "error": { "code": 1, "message": "no" } }),
@@ -385,7 +385,7 @@ async fn arguments_are_completed() {
     check(
         "completion/complete",
         json!({ "ref": prompt, "argument": { "name": "zz", "value": "" } }),
-        expect![[r#"{"code":-32602,"message":"There is no such argument to complete"}"#]],
+        expect![[r#"{"code":-32602,"message":"Unknown argument to complete"}"#]],
     )
     .await;
 }
@@ -419,7 +419,7 @@ async fn other_work_goes_on_while_a_large_sample_is_made() {
         let mut wire = demo(json!({})).await;
         let mut turns = 0;
         let mut answer = std::pin::pin!(call(&mut wire, name, arguments));
-        // There is one thread, so this counts only what happens meanwhile.
+        // The runtime has one thread, so only the events of this wait are counted.
         loop {
             tokio::select! {
                 biased;

@@ -1,4 +1,4 @@
-//! The demo's tools, one function each.
+//! The tools of the demo server, one function each.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use crate::builtin::{Call, RpcError};
 use narrows_upstream::offload;
 use narrows_wire::tool_result;
 
-/// Bytes of a line of the sample log, and of a row of the sample table, about.
+/// The approximate size in bytes of a sample log line and of a sample table row.
 const LINE: u64 = 80;
 const ROW: u64 = 140;
 
-/// A text for the model, or one that says what was wrong with the call.
+/// The text for the model, or a text that says what was wrong with the call.
 type Said = Result<String, String>;
 
 pub(super) async fn call(demo: &Demo, call: &Call) -> Result<Raw, RpcError> {
@@ -60,8 +60,7 @@ fn rows(arguments: &Arguments<'_>) -> Result<u64, String> {
     arguments.number("rows", samples::ROWS, 1_000)
 }
 
-/// Makes a sample of about so many bytes, off the async threads if they are
-/// many.
+/// Generates a sample of about `bytes` bytes, off the async threads if it is large.
 async fn sample(bytes: u64, make: impl FnOnce() -> String + Send + 'static) -> Raw {
     offload::run(bytes as usize, move || tool_result::text(&make())).await
 }
@@ -74,7 +73,7 @@ async fn count(demo: &Demo, call: &Call, arguments: Arguments<'_>) -> Said {
         tokio::time::sleep(delay).await;
         if let Some(token) = &token {
             let params = json!({
-                // The token is a string or a number; whichever it is, it goes back as it came.
+                // The token is a string or a number and is returned unchanged.
                 "progressToken": token.decode::<serde_json::Value>().unwrap_or_default(),
                 "progress": step,
                 "total": steps,
@@ -117,10 +116,10 @@ async fn ask_name(call: &Call) -> Said {
         name.as_ref().and_then(Raw::as_text),
     ) {
         (Some("accept"), Some(name)) => Ok(format!("Hello, {name}!")),
-        (Some("accept"), None) => Err("The answer holds no name".into()),
-        (Some("decline"), _) => Ok("The user declined to tell a name.".into()),
-        (Some("cancel"), _) => Ok("The user closed the question without an answer.".into()),
-        _ => Err("The answer is none that elicitation/create allows".into()),
+        (Some("accept"), None) => Err("The answer contains no name".into()),
+        (Some("decline"), _) => Ok("The user declined to give a name.".into()),
+        (Some("cancel"), _) => Ok("The user closed the form without an answer.".into()),
+        _ => Err("The answer is not valid for elicitation/create".into()),
     }
 }
 

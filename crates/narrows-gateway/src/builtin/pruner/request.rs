@@ -1,4 +1,4 @@
-//! What the pruner's tools are asked, read from their arguments.
+//! The requests to the pruner's tools, read from their arguments.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ impl PruneRequest {
 
 pub(super) struct RecoverRequest {
     pub(super) receipt: String,
-    /// First and last line, as they were given.
+    /// The first and last line of each range, unchecked.
     pub(super) ranges: Vec<(i64, i64)>,
     pub(super) include_line_numbers: bool,
 }
@@ -71,7 +71,7 @@ impl RecoverRequest {
     }
 }
 
-/// For a tool without arguments.
+/// Checks the arguments of a tool that takes none.
 pub(super) fn nothing(tool: &str, arguments: Option<Raw>) -> Result<(), String> {
     Arguments::read(tool, arguments, &[]).map(drop)
 }

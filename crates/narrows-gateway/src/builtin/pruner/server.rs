@@ -10,7 +10,7 @@ use crate::builtin::{Call, RpcError, Server, one_page};
 use narrows_results::recovery_store::Owner;
 use narrows_wire::tool_result;
 
-/// One connection to the pruner, which all of them share.
+/// A connection to the shared pruner.
 pub(in crate::builtin) struct Pruning(pub(in crate::builtin) Arc<Pruner>);
 
 impl Server for Pruning {
@@ -38,8 +38,8 @@ impl Server for Pruning {
 }
 
 impl Pruning {
-    /// MCP keeps the pruner's own numbers for errors to itself, so what is not
-    /// found is said in a result, by the same words.
+    /// Handles `tools/call`. MCP reserves the error codes that the pruner uses for missing texts
+    /// and invalid ranges, so these errors are sent as results with the same `code` words.
     async fn call(&self, call: &Call) -> Result<Raw, RpcError> {
         let name = call.text("name")?;
         let owner = Owner::pruner(call.principal().as_deref());
@@ -57,15 +57,15 @@ impl Pruning {
     }
 }
 
-/// What a model can do about it.
+/// Returns the error text for a model, with advice on how to continue.
 fn advice(wrong: &PrunerError) -> String {
     match wrong {
-        PrunerError::NotFound(_) => "Nothing is kept under this prune_id, or not any more: \
-            texts are kept for some minutes by the process that pruned them. Prune the text again."
+        PrunerError::NotFound(_) => "This prune_id is unknown or has expired: \
+            the process that pruned a text keeps it only for some minutes. Prune the text again."
             .to_owned(),
         PrunerError::InvalidRange { max_line } => {
             format!(
-                "Lines are counted from 1 to {max_line}, and a range ends where it starts or later"
+                "Lines are numbered from 1 to {max_line}, and a range must not end before it starts"
             )
         }
         other => other.to_string(),

@@ -1,4 +1,4 @@
-//! The pruner's contract, with engines that fail in every way.
+//! Tests of the pruner's contract, with engines that fail in different ways.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -75,7 +75,7 @@ async fn a_text_is_recovered_only_by_the_client_that_had_it_pruned() {
     }
 }
 
-/// The gateway names the client of each request on the link that all share.
+/// The gateway names the client of each request on the shared link.
 #[tokio::test]
 async fn the_clients_of_one_link_do_not_read_each_others_texts() {
     let mut wire = Wire::open(Pruning(Arc::new(pruner())), json!({})).await;
@@ -94,7 +94,7 @@ async fn the_clients_of_one_link_do_not_read_each_others_texts() {
     }
 }
 
-/// Passed on as it came, with the reason; and recoverable or not.
+/// Checks that the text is returned unchanged, with the warning.
 #[track_caller]
 fn check_fallback(answer: &Value, text: &str, warning: &str) {
     assert_eq!(answer["pruned_text"], text);
@@ -177,7 +177,7 @@ async fn ranges_that_are_not_in_the_text() {
             Err(PrunerError::InvalidRange { max_line: 10 }),
             "{ranges}"
         );
-        // The receipt is looked at first.
+        // The receipt is checked before the ranges.
         let unknown = recover(&pruner, &json!("prn_nope"), ranges).await;
         assert_eq!(unknown, Err(PrunerError::NotFound("prn_nope".into())));
     }
@@ -334,7 +334,7 @@ async fn nothing_to_prune_is_no_fallback() {
 async fn a_text_that_is_too_large() {
     let settings = PrunerSettings { max_input_chars: 9 };
     let pruner = Pruner::in_memory(settings, &RecoverySettings::default());
-    // Characters count, not bytes.
+    // The limit counts characters, not bytes.
     let fits = "é\né\né\né\né";
     assert_eq!(
         prune(&pruner, fits, json!({})).await["stats"]["used_fallback"],
@@ -362,16 +362,16 @@ async fn a_store_that_cannot_hold_the_text() {
     assert_eq!(lost, Err(PrunerError::NotFound(id.into())));
 }
 
-/// Works until it is told to stop, minds no deadline, or breaks.
+/// An engine that runs until its deadline, ignores its deadline, or panics.
 struct Bad {
     way: Way,
-    /// True if it says that short texts take it no time.
+    /// True if the engine claims that short texts take no time.
     claims_to_be_quick: bool,
 }
 
 enum Way {
     MindsTheDeadline,
-    /// Until the sender is dropped.
+    /// Runs until the sender is dropped.
     MindsNothing(std::sync::Mutex<mpsc::Receiver<()>>),
     Panics,
 }
@@ -456,7 +456,7 @@ async fn a_store_that_keeps_nothing() {
     check_fallback(&answer, TEN, "recovery_unavailable");
 }
 
-/// Word for word those of the founding document, section 4.0.
+/// The schemas must match section 4.0 of the founding document exactly.
 #[test]
 fn the_input_schemas_are_those_of_the_document() {
     let list: Value = pruner().tools().decode().unwrap();

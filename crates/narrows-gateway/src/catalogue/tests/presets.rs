@@ -1,4 +1,4 @@
-//! Views under a preset.
+//! Tests of views under a preset.
 
 use narrows_policy::preset::{Preset, Rule};
 use narrows_wire::ItemKind;
@@ -26,7 +26,7 @@ fn names(view: &View, kind: ListKind, key: &str) -> Vec<String> {
     list.elements().filter_map(name).collect()
 }
 
-/// What becomes of a call: where it leads, or why it is refused.
+/// Checks the outcome of a call: its target, or the reason why it is refused.
 #[track_caller]
 fn check(kind: ItemKind, name: &str, found: Result<Target, Error>, expected: &str) {
     let end = found.and_then(|target| {
@@ -57,7 +57,7 @@ fn what_is_hidden_is_not_listed_and_refused_under_each_of_its_names() {
         ["a__only_a", "b__t", "b__only_b"]
     );
     assert_eq!(names(&view, ListKind::Prompts, "name"), ["b__p", "b__p_b"]);
-    // The address of what is left is the same as without a preset.
+    // The URIs of the visible resources are the same as without a preset.
     assert_eq!(
         names(&view, ListKind::Resources, "uri"),
         [token::wrap_uri("b", "x:1").as_str(), "b:1"]
@@ -75,7 +75,7 @@ fn what_is_hidden_is_not_listed_and_refused_under_each_of_its_names() {
     check(ItemKind::Tool, "b__t", view.tool("b__t"), r#"b "t""#);
     let refused = "Prompt 'p_a' is not allowed by current preset: no entry of preset 'p' allows it";
     check(ItemKind::Prompt, "p_a", view.prompt("p_a"), refused);
-    // Of two prompts of this name only one is there for this client.
+    // Only one of the two prompts of this name is visible to this client.
     check(ItemKind::Prompt, "p", view.prompt("p"), r#"b "p""#);
     let Err(Error::Unknown { nearest, .. }) = view.tool("a__tt") else {
         panic!("there is no such tool");
@@ -113,7 +113,7 @@ fn no_spelling_of_a_uri_gets_around_a_preset() {
     let open = wrapped("a://open/x");
     let expected = r#"a "a://open/x""#;
     check(ItemKind::Resource, &open, view.resource(&open), expected);
-    // A template that is allowed stands for what nobody lists.
+    // An allowed template covers resources that no list contains.
     check(
         ItemKind::Resource,
         "a://7",
@@ -125,11 +125,11 @@ fn no_spelling_of_a_uri_gets_around_a_preset() {
         ItemKind::Resource,
         template,
         view.template(template),
-        "Resource 'b://{n}' is not allowed by current preset: preset 'p' allows nothing of its server",
+        "Resource 'b://{n}' is not allowed by current preset: preset 'p' allows nothing on its server",
     );
 }
 
-/// A view on `a` with these resources and templates, under these entries.
+/// Returns a view on `a` with these resources and templates, under these preset entries.
 fn with_uris<T: AsRef<str>>(entries: &[&str], resources: &[T], templates: &[T]) -> View {
     let list = |kind: ListKind, member: &str, keys: &[T]| {
         let uri = |key: &T| Raw::string(key.as_ref());
@@ -152,7 +152,7 @@ fn with_uris<T: AsRef<str>>(entries: &[&str], resources: &[T], templates: &[T]) 
     View::build(&plan, &parts)
 }
 
-/// Whether each of these is refused when it is asked of `a`.
+/// Checks that resources of `a` with these URIs are all refused, or all allowed.
 #[track_caller]
 fn check_uris(view: &View, uris: &[&str], refused: bool) {
     for own in uris {
@@ -162,7 +162,7 @@ fn check_uris(view: &View, uris: &[&str], refused: bool) {
     }
 }
 
-/// What parsers drop, or look at in another order than others.
+/// Parsers drop some characters and parts, or evaluate them in different orders.
 #[test]
 fn characters_and_parts_that_servers_do_not_look_at() {
     let by_template = with_uris(
@@ -214,7 +214,7 @@ fn characters_and_parts_that_servers_do_not_look_at() {
     }
 }
 
-/// A list that only takes away is not passed by another spelling either.
+/// Preset lists with only exclusions must cover other spellings too.
 #[test]
 fn hosts_in_other_spellings() {
     let view = with_uris(
@@ -302,8 +302,8 @@ fn what_is_listed_is_hidden_by_its_plain_spelling() {
     check_uris(&view, &["file:///My%20Pictures/x"], false);
 }
 
-/// A server may have very many templates that fit. If each of them were asked
-/// of each, and of each resource, this test would not end.
+/// A server may have many matching templates. The test would take forever if each template were
+/// compared with all others and with each resource.
 #[test]
 fn many_templates_that_fit_are_asked_once() {
     let many = |key: fn(usize) -> String| (0..20_000).map(key).collect::<Vec<_>>();

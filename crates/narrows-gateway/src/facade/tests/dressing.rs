@@ -1,4 +1,4 @@
-//! Results of tools in the form of `exec`, byte by byte.
+//! Tests of results in the format of `exec`, compared byte by byte.
 
 use proptest::prelude::*;
 
@@ -51,7 +51,7 @@ fn an_object_that_only_repeats_the_text_leaves_it_readable() {
         r#"{"content":[{"type":"text","text":"[1, 2]"}],"structuredContent":{"result":"[1, 2]"}}"#,
         r#"{"content":[{"type":"text","text":"[1,2]"}],"structuredContent":{"result":{"result":"[1, 2]"}}}"#,
     );
-    // What says more, or something else, is the data.
+    // If the object contains more than the text, the object is the data.
     check(
         r#"{"content":[{"type":"text","text":"a"}],"structuredContent":{"content":"a","n":1}}"#,
         r#"{"content":[{"type":"text","text":"content: a\nn: 1"}],"structuredContent":{"result":{"content":"a","n":1}}}"#,
@@ -60,7 +60,7 @@ fn an_object_that_only_repeats_the_text_leaves_it_readable() {
 
 #[test]
 fn toon_is_left_where_it_alone_is_over_the_budget() {
-    // Nested lists take more as TOON.
+    // Nested lists are longer as TOON.
     let data = r#"[[[1,2],[3]],[[4],[5,6]]]"#;
     let result = format!(r#"{{"content":[{{"type":"text","text":"{data}"}}]}}"#);
     let dressed = |room: usize| {
@@ -74,7 +74,7 @@ fn toon_is_left_where_it_alone_is_over_the_budget() {
     assert_eq!(dressed(length), toon);
     assert_eq!(dressed(length - 1), data);
     assert_eq!(dressed(data.len()), data);
-    // Where neither has room there is nothing to choose.
+    // If neither form fits, the configured one is used.
     assert_eq!(dressed(data.len() - 1), toon);
 }
 
@@ -216,9 +216,9 @@ fn a_model_that_reads_the_other_half_gets_the_shorter_text() {
         ..form(80_000)
     };
     assert_eq!(dressed(drop).as_str(), text);
-    // The other half alone would pass the budget.
+    // `structuredContent` alone would exceed the budget.
     assert_eq!(dressed(form(18)).as_str(), text);
-    // Several items need not say what the data does.
+    // The data is added as text, because the model reads only texts.
     let several = r#"{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}],"structuredContent":{"n":1}}"#;
     let dressed = facade.dress(raw(several), structured);
     assert_eq!(
@@ -240,7 +240,7 @@ fn settings_choose_the_form() {
     check_with(encoding(Encoding::Toon), nested, &with(toon));
     check_with(encoding(Encoding::Json), nested, &with(json));
     check_with(|settings| settings.toon_min_size = 2, nested, &with(json));
-    // What TOON would lose is JSON even then.
+    // Data that TOON cannot represent stays JSON.
     check_with(
         encoding(Encoding::Toon),
         r#"{"content":[{"type":"text","text":"{\"a\": 1e999}"}]}"#,

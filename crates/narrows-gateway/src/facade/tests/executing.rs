@@ -1,4 +1,4 @@
-//! What `exec` is to do.
+//! Tests of `exec`.
 
 use expect_test::{Expect, expect};
 
@@ -92,18 +92,18 @@ fn what_is_not_there_is_answered_with_what_is() {
     );
     check(
         r#"{"server_name":"clock"}"#,
-        expect![[r#"error: {"error":"exec needs 'tool_name' as text"}"#]],
+        expect![[r#"error: {"error":"exec needs 'tool_name' as a string"}"#]],
     );
     check(
         r#"{"tool_name":"now"}"#,
         expect![[
-            r#"error: {"error":"exec needs 'server_name' as text","available_servers":["clock","io.files/x"]}"#
+            r#"error: {"error":"exec needs 'server_name' as a string","available_servers":["clock","io.files/x"]}"#
         ]],
     );
     check(
         r#"{"server_name":"clock","tool_name":"now","zone":"utc"}"#,
         expect![[
-            r#"error: {"error":"Unknown argument 'zone': 'exec' takes server_name, tool_name, arguments, goal, find, max_chars; what the tool itself takes goes into 'arguments'"}"#
+            r#"error: {"error":"Unknown argument 'zone': 'exec' takes server_name, tool_name, arguments, goal, find, max_chars; put the tool's own arguments into 'arguments'"}"#
         ]],
     );
 }
@@ -182,7 +182,7 @@ fn what_was_cut_is_got_back_here() {
         ]],
     );
 
-    // A server of that name comes first, as far as it has such a tool.
+    // A server of that name has precedence for tools that it has.
     let other = lazy(vec![shelf("narrows", "", &[r#"{"name":"own"}"#])]);
     check_in(
         &other,

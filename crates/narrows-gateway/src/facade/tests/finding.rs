@@ -1,4 +1,4 @@
-//! What `search_tools` answers.
+//! Tests of `search_tools`.
 
 use expect_test::{Expect, expect};
 
@@ -70,7 +70,7 @@ fn nothing_found_says_what_to_do() {
         expect![[r#"
             []
             --
-            No tool fits these words. Try others, or inspect a server to see all of its tools.
+            No tool matches these words. Try others, or inspect a server to see all its tools.
             == {"result":[]}"#]]
     };
     check(r#"{"query":"qqqq"}"#, expected());
@@ -81,12 +81,12 @@ fn nothing_found_says_what_to_do() {
 fn a_question_that_cannot_be_read_is_answered_with_why() {
     check(
         "{}",
-        expect![[r#"error: {"error":"search_tools needs 'query' as text"}"#]],
+        expect![[r#"error: {"error":"search_tools needs 'query' as a string"}"#]],
     );
     check(
         r#"{"query":" \n"}"#,
         expect![[
-            r#"error: {"error":"search_tools needs 'query' as text of 1 to 4000 characters"}"#
+            r#"error: {"error":"search_tools needs 'query' as a string of 1 to 4000 characters"}"#
         ]],
     );
     check(
@@ -137,7 +137,7 @@ fn no_more_come_than_are_wanted_or_have_room() {
     let small = search(vec![shelf("s", "", &tools)], 1_000);
     let result = small.search(Some(&raw(r#"{"query":"find things","limit":20}"#)));
     let texts = texts(&result.expect("a result"));
-    expect!["15 more were found and have no room here; more exact words would tell which."]
+    expect!["15 more tools match but do not fit here. Use more specific words."]
         .assert_eq(&texts[1]);
     assert!(texts.concat().chars().count() <= 1_000);
 }

@@ -1,4 +1,4 @@
-//! What `inspect` answers.
+//! Tests of `inspect`.
 
 use expect_test::{Expect, expect};
 use narrows_wire::token;
@@ -116,7 +116,7 @@ fn a_question_that_cannot_be_read_is_answered_with_why() {
         check(
             arguments,
             expect![[
-                r#"error: {"error":"inspect needs 'server_name' as text","available_servers":["clock","io.files/x"]}"#
+                r#"error: {"error":"inspect needs 'server_name' as a string","available_servers":["clock","io.files/x"]}"#
             ]],
         );
     }
@@ -140,13 +140,13 @@ fn a_question_that_cannot_be_read_is_answered_with_why() {
     );
     check(
         r#"{"server_name":"clock","tool_name":["now"]}"#,
-        expect![[r#"error: {"error":"inspect needs 'tool_name' as text"}"#]],
+        expect![[r#"error: {"error":"inspect needs 'tool_name' as a string"}"#]],
     );
     for cursor in ["?", "eyJvZmZzZXQiOiAxfQ=="] {
         check(
             &format!(r#"{{"server_name":"clock","cursor":"{cursor}"}}"#),
             expect![[
-                r#"error: {"error":"The cursor is not one of this server's; inspect it without a cursor"}"#
+                r#"error: {"error":"The cursor does not belong to this server. Call inspect without a cursor"}"#
             ]],
         );
     }
@@ -218,8 +218,8 @@ fn what_a_preset_hides_is_refused_by_name() {
     }
 }
 
-/// One that the preset does not allow tells nothing, also where it has no tool
-/// that could be hidden; one of which something else is allowed does.
+/// A server that the preset denies reveals nothing, even if it has no tools to hide. A server with
+/// other permitted items does.
 #[test]
 fn a_server_without_tools_is_refused_if_nothing_of_it_is_allowed() {
     for way in [Way::Lazy, Way::Search] {
@@ -298,7 +298,7 @@ fn instructions_that_were_not_told_whole_come_along() {
         inspect(Way::Search, &short, 80_000)[1..],
         [format!("Instructions of a:\n{short}")]
     );
-    // A description with no room for them has not told them.
+    // Instructions that do not fit into the description are shown here.
     for listing_max_chars in [120, 400] {
         let set = |settings: &mut FacadeSettings| {
             settings.listing_max_chars = listing_max_chars;
@@ -318,7 +318,7 @@ fn instructions_that_were_not_told_whole_come_along() {
     assert_eq!(cut.concat().chars().count(), 1_000);
 }
 
-/// `count` tools of different sizes, some of them too large for any page.
+/// Returns `count` tools of different sizes, some of them too large for any page.
 fn sized(count: usize, size: usize) -> Vec<String> {
     let tool = |at: usize| {
         let words = "Wörter, \"quoted\": yes\n".repeat(1 + at * 7 % (size + 1));
@@ -364,7 +364,7 @@ fn a_long_list_comes_in_pages() {
     );
 }
 
-/// From `toon_min_size` entries on a shorter form is open to them.
+/// Lists of `toon_min_size` entries or more can use a shorter encoding.
 #[test]
 fn a_page_holds_as_many_as_have_room_in_the_form_of_so_many() {
     let long = "a".repeat(30);
@@ -378,10 +378,10 @@ fn a_page_holds_as_many_as_have_room_in_the_form_of_so_many() {
         let result = facade.inspect(Some(&raw(r#"{"server_name":"a"}"#)));
         let result = result.expect("a result");
         assert!(texts(&result).concat().chars().count() <= 1_500);
-        let structured = result.member("structuredContent").expect("is told");
+        let structured = result.member("structuredContent").expect("a member");
         structured
             .member("result")
-            .expect("is told")
+            .expect("a member")
             .elements()
             .count()
     };

@@ -1,4 +1,4 @@
-//! The descriptions, in which catalogues are told.
+//! Tests of the descriptions that list the catalogue.
 
 use expect_test::{Expect, expect};
 use narrows_policy::preset::Pattern;
@@ -24,7 +24,7 @@ fn check(listing: Telling, limit: usize, shelves: Vec<Shelf>, expected: Expect) 
     expected.assert_eq(&told);
 }
 
-/// `count` servers with three tools each.
+/// Returns `count` servers with three tools each.
 fn many(count: usize) -> Vec<Shelf> {
     let text = "An introduction of about fifty characters, in words, twice. ".repeat(2);
     let tools = [
@@ -299,7 +299,7 @@ fn descriptions_get_shorter_before_names_go_bare() {
         let told = self::description(&facade(Way::Lazy, set, shelves, 80_000), 0);
         let length = told.chars().count();
         assert!(length <= limit, "{length} of {limit}");
-        // One more word for each tool would not fit.
+        // Another word for each tool would not fit.
         assert!(length + 60 * 12 > limit, "{length} of {limit}");
         let lines: Vec<&str> = told.lines().filter(|line| line.contains("tool_")).collect();
         assert_eq!(lines.len(), 60);
@@ -347,14 +347,14 @@ fn a_search_endpoint_says_what_there_is_to_find() {
         told
     };
     expect![[r#"
-        Find tools of MCP servers by what they do. The best come with their schemas, ready to be called with exec. Say in a few words what is to be done; several phrasings, one per line, find more.
+        Find tools of MCP servers by what they do. The best matches come with their schemas, ready to call with exec. Describe the task in a few words; different phrasings, one per line, find more.
 
         Servers (number of tools):
           github (6): issue, pull request, repository, file, content
           mail (1): Sends letters to people
           time (1): Tells the current time in any zone"#]].assert_eq(&told(20_000, shelves(), vec![github, mail, time]));
     expect![[r#"
-        Find tools of MCP servers by what they do. The best come with their schemas, ready to be called with exec. Say in a few words what is to be done; several phrasings, one per line, find more.
+        Find tools of MCP servers by what they do. The best matches come with their schemas, ready to call with exec. Describe the task in a few words; different phrasings, one per line, find more.
 
         Servers (number of tools):
           server00 (3): first, second, third
@@ -366,7 +366,7 @@ fn a_search_endpoint_says_what_there_is_to_find() {
           server06 (3): first, second, third
           server07 (3): first, second, third"#]].assert_eq(&told(1_200, shelves(), many(8)));
     expect![[r#"
-        Find tools of MCP servers by what they do. The best come with their schemas, ready to be called with exec. Say in a few words what is to be done; several phrasings, one per line, find more.
+        Find tools of MCP servers by what they do. The best matches come with their schemas, ready to call with exec. Describe the task in a few words; different phrasings, one per line, find more.
 
         Servers (number of tools):
           server00 (3)
@@ -378,7 +378,7 @@ fn a_search_endpoint_says_what_there_is_to_find() {
           server06 (3)
           server07 (3)"#]].assert_eq(&told(900, shelves(), many(8)));
     expect![[r#"
-        Find tools of MCP servers by what they do. The best come with their schemas, ready to be called with exec. Say in a few words what is to be done; several phrasings, one per line, find more.
+        Find tools of MCP servers by what they do. The best matches come with their schemas, ready to call with exec. Describe the task in a few words; different phrasings, one per line, find more.
 
         Servers (number of tools):
           server00 (3)

@@ -13,7 +13,7 @@ fn named(name: &str, token: u8, preset: Option<&str>) -> ClientSettings {
 }
 
 fn principal(name: &str) -> Principal {
-    // Of the first table that there is.
+    // The stamp of the first table.
     Principal::Client(KnownClient {
         name: name.into(),
         stamp: 1,
@@ -53,7 +53,7 @@ async fn a_preset_of_the_client_binds_besides_that_of_the_endpoint() {
     assert!(
         matches!(refused, Error::NotAllowed { denial, .. } if denial.source.named() == ("preset", "ones"))
     );
-    // Nor is it got rid of by one that is chosen for the session.
+    // A preset chosen for the session does not replace the client's own.
     let number = bound.session.serial();
     gateway
         .switch_session(number, Some("twos"))

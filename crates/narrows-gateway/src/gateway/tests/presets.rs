@@ -48,7 +48,7 @@ async fn the_rules_of_a_preset_change_under_its_sessions() {
     assert_eq!(applied.presets, ["p"]);
     assert_eq!(client.tools().await, ["a__one", "a__two"]);
     assert_eq!(client.notices(), [CHANGED]);
-    // A preset that is gone allows nothing.
+    // A removed preset allows nothing.
     gateway.apply(with(a, Vec::new(), Some("p")));
     assert_eq!(client.tools().await, Vec::<String>::new());
     gateway.shutdown().await;
@@ -73,7 +73,7 @@ async fn one_session_is_switched_alone() {
     assert_eq!(report[0].presets, ["first"]);
     assert_eq!(report[1].presets, Vec::<String>::new());
 
-    // It stays, whatever else changes, until it is taken back.
+    // The chosen preset survives other changes, until it is reset.
     gateway.apply(with(changed(a, "1"), presets, None));
     assert_eq!(own.tools().await, ["a__one"]);
     assert_eq!(gateway.switch_session(number, None), Ok(()));

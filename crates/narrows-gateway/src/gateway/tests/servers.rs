@@ -60,7 +60,7 @@ async fn only_the_changed_server_begins_anew_and_nobody_notices() {
     let before = client.tools().await;
     let applied = gateway.apply(settings(vec![changed(a, "1"), b]));
     assert_eq!(applied.restarted, ["a"]);
-    // At once: what was offered is offered, and a call waits for its server.
+    // The lists stay available at once, and a call waits for its server.
     assert_eq!(client.tools().await, before);
     assert!(
         client
@@ -140,7 +140,7 @@ async fn a_restart_is_another_process_and_the_same_server() {
     assert!(!gateway.restart("unknown"));
     client.call("a__one").await.expect("a result");
     assert_eq!(one.server_pids().len(), 2);
-    // The new process is told what the old one knew.
+    // The gateway restores the subscriptions in the new process.
     until("it is subscribed again", || {
         one.count_received("resources/subscribe") == 2
     })

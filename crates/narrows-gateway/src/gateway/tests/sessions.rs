@@ -1,4 +1,4 @@
-//! More sessions than there may be. Time is paused.
+//! Tests of the limit on sessions. Time is paused.
 
 use super::*;
 use crate::settings::Limits;
@@ -37,7 +37,7 @@ async fn abandoned_sessions_do_not_lock_out_new_clients() {
         minutes(1).await;
     }
     minutes(1).await;
-    // One is read, one has just been heard of, and so the third is left.
+    // The first session has a stream and the second a recent message, so the third is evicted.
     let _stay = open[0].stay();
     open[1]
         .clone()
@@ -48,7 +48,7 @@ async fn abandoned_sessions_do_not_lock_out_new_clients() {
     let newest = try_open(&gateway).await.expect("one gave way").session;
     assert!(open[2].is_closed());
     assert!(!open[0].is_closed() && !open[1].is_closed());
-    // Nobody has been silent for long enough.
+    // No session has been silent for long enough.
     let refused = try_open(&gateway).await.err().expect("no room");
     assert_eq!(refused.word(), "too_many_sessions");
     minutes(2).await;

@@ -1,5 +1,5 @@
-//! How long a session waits for servers that are still starting. Time is
-//! paused, so that every wait has its exact length.
+//! Tests of the time that sessions wait for servers that are still starting. Time is paused, so
+//! that all waits are exact.
 
 use tokio::net::TcpListener;
 use tokio::time::Instant;
@@ -9,7 +9,7 @@ use crate::settings::{RemoteProtocol, RemoteSettings};
 
 const LONG: Duration = Duration::from_secs(3600);
 
-/// A server that accepts connections and never answers.
+/// Returns a server that accepts connections and never answers.
 async fn hanging() -> (TcpListener, ServerSettings) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("it is bound");
@@ -25,10 +25,10 @@ async fn hanging() -> (TcpListener, ServerSettings) {
     (listener, server)
 }
 
-/// Seconds until `initialize` and until the first list were answered.
+/// Returns the seconds until the responses to `initialize` and to the first list.
 async fn waits(settings: Settings, door: Door<'_>, client: &str) -> (u64, u64) {
     let gateway = Gateway::start(settings);
-    // Clients that come later wait as long as the first one.
+    // Later clients wait as long as the first one.
     tokio::time::sleep(Duration::from_secs(60)).await;
     let began = Instant::now();
     let opened = Client::open_named(&gateway, door, client).await;

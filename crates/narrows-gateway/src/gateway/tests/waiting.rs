@@ -1,4 +1,4 @@
-//! Calls that wait for a server that was lost.
+//! Tests of calls that wait for a lost server.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::gateway::{Door, Gateway};
 use crate::session::Lifetime;
 use crate::settings::{RemoteProtocol, RemoteSettings, ServerSettings, Settings, UpstreamKind};
 
-/// Fails instead of hanging.
+/// Fails after a time limit instead of hanging.
 fn within_limit<F: Future>(future: F) -> impl Future<Output = F::Output> {
     let limited = Box::pin(tokio::time::timeout(Duration::from_secs(20), future));
     async { limited.await.expect("within 20 s") }
@@ -37,7 +37,7 @@ fn raw(value: &Value) -> Raw {
     Raw::parse(value.to_string().into()).expect("a test's JSON")
 }
 
-/// Answers everything, with one tool of which nothing is known.
+/// Answers all requests and lists one tool without annotations.
 fn usual(seen: &Seen) -> Reply {
     let result = match seen.what() {
         "initialize" => hello("2025-06-18"),
@@ -79,8 +79,8 @@ async fn a_call_that_was_not_sent_is_sent_when_the_server_is_back() {
     let (sink, _events) = EventSink::channel(1);
     let session = opened.session.clone();
     let call = tokio::spawn(async move { session.request(request, sink, None).await });
-    // One thread runs all of this, so nothing comes between what is seen here
-    // and what is done about it: the next attempt finds somebody.
+    // The test runs on one thread, so the new server is listening before the next connection
+    // attempt.
     let down = async {
         while gateway.health().down == 0 {
             tokio::task::yield_now().await;
@@ -97,8 +97,8 @@ async fn a_call_that_was_not_sent_is_sent_when_the_server_is_back() {
     gateway.shutdown().await;
 }
 
-/// A server that was lost while a call was on its way, the call, and what the
-/// gateway is told next.
+/// Stops the server while a call is in flight, then applies changed settings. Returns the error of
+/// the call and the number of calls that the server received.
 async fn retire_while_a_call_waits(
     replaced_by: impl AsyncFnOnce(&Server) -> Option<Server>,
     change: impl FnOnce(&mut Settings),
@@ -144,7 +144,7 @@ async fn retire_while_a_call_waits(
         .expect_err("it is not answered");
     let mut other = match other {
         Some(other) => other,
-        // What would be started again is heard from now on.
+        // Detects a call that would be sent after a restart.
         None => Server::in_place_of(&server, |seen| async move { usual(&seen) }),
     };
     within_limit(gateway.shutdown()).await;
@@ -160,7 +160,7 @@ async fn a_call_that_waits_for_a_removed_server_ends_with_that_reason() {
     let removed = "Server 'srv' is not available: it was removed";
     assert_eq!(told, (removed.to_owned(), 0));
 
-    // It is being connected to, and does not answer.
+    // A server that accepts the connection and does not answer.
     let silent = async |server: &Server| {
         let silent = Server::in_place_of(server, |_| std::future::pending());
         let mut silent = silent;

@@ -40,7 +40,7 @@ proptest! {
         let expected = (at..bytes.len()).find(|&i| is_special(bytes[i])).unwrap_or(bytes.len());
         let mut search = Search { not_ascii: false, crowded };
         prop_assert_eq!(search.next(&bytes, at), expected);
-        // It may be set for bytes behind the place, never be missed before it.
+        // The flag may be set because of bytes after `at`, but must not miss any before it.
         prop_assert!(search.not_ascii || bytes[at..expected].is_ascii());
     }
 }

@@ -1,7 +1,7 @@
-//! A value that fits none of several forms: `anyOf` and `oneOf`.
+//! Explains a value that matches none of several alternatives (`anyOf`, `oneOf`).
 //!
-//! "None of them" helps nobody when all but one form were plainly not meant, so
-//! the form that was meant is looked for, and its problems are told.
+//! A message such as "matches none of them" is useless if only one alternative was meant. This
+//! module finds that alternative and reports its problems.
 
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{Account, Problem, Rank, complaint, one_of, types, wrong_type};
 use crate::arguments::told;
 
-/// What is wrong with one form.
+/// The validation errors of one alternative.
 type Form = Vec<ValidationError<'static>>;
 
 pub(super) fn tell(account: &mut Account<'_>, place: &str, value: &Value, forms: &[Form]) {
@@ -41,7 +41,7 @@ pub(super) fn tell(account: &mut Account<'_>, place: &str, value: &Value, forms:
     account.problems.push(told.unwrap_or_else(none));
 }
 
-/// Returns true if the value is not even of the type that this form has.
+/// Returns true if the value does not have the type that this alternative requires.
 fn is_type(place: &str, form: &Form) -> bool {
     form.iter().any(|error| {
         let is_type = matches!(error.kind(), Kind::Type { .. } | Kind::FalseSchema);
@@ -49,15 +49,15 @@ fn is_type(place: &str, form: &Form) -> bool {
     })
 }
 
-/// Returns true if the error says which values are allowed, so many levels
-/// below.
+/// Returns true if the error lists the allowed values of `place`, or of a value at most
+/// `most_below` levels below it.
 fn is_choice(error: &ValidationError<'_>, place: &str, most_below: usize) -> bool {
     let is_choice = matches!(error.kind(), Kind::Constant { .. } | Kind::Enum { .. });
     let below = error.instance_path().as_str().strip_prefix(place);
     is_choice && below.is_some_and(|below| below.matches('/').count() <= most_below)
 }
 
-/// The types of all forms in one sentence.
+/// Describes the types of all alternatives in one sentence.
 fn no_type(place: &str, value: &Value, forms: &[Form]) -> String {
     let mut wanted = Vec::new();
     for error in forms.iter().flatten() {
@@ -77,7 +77,8 @@ fn no_type(place: &str, value: &Value, forms: &[Form]) -> String {
     }
 }
 
-/// The allowed values of all forms in one sentence, if each is but a choice.
+/// Describes the allowed values of all alternatives in one sentence, if each of them only restricts
+/// the value.
 fn choice(place: &str, forms: &[&Form]) -> Option<String> {
     let mut options = Vec::new();
     for form in forms {
@@ -89,8 +90,8 @@ fn choice(place: &str, forms: &[&Form]) -> Option<String> {
     Some(one_of(options))
 }
 
-/// Forms are told apart by a member most often, such as `type`. If none has
-/// the value that is given there, this is what is wrong.
+/// Reports a discriminator mismatch. Alternatives usually differ in the value of one member, such
+/// as `type`. If no alternative has the given value, that member is the problem.
 fn choice_of_member(place: &str, forms: &[&Form]) -> Option<Problem> {
     let of_form = |form: &&'_ Form| {
         let mut choices = form.iter().filter(|error| is_choice(error, place, 1));
@@ -109,7 +110,7 @@ fn choice_of_member(place: &str, forms: &[&Form]) -> Option<Problem> {
     Some(Problem::other(&member, &one_of(options)))
 }
 
-/// Forms that each want one more name.
+/// Reports alternatives that each lack one required name.
 fn missing_one(place: &str, forms: &[&Form]) -> Option<Problem> {
     let mut names = Vec::new();
     for form in forms {
@@ -131,7 +132,7 @@ fn missing_one(place: &str, forms: &[&Form]) -> Option<Problem> {
     })
 }
 
-/// The values that a choice allows.
+/// Returns the allowed values of an `enum` or `const` error.
 fn allowed<'e>(error: &'e ValidationError<'_>) -> Vec<&'e Value> {
     match error.kind() {
         Kind::Constant { expected_value } => vec![expected_value],

@@ -1,8 +1,8 @@
-//! Whole catalogues: valid calls of every tool pass, and calls that are wrong
-//! in one place are refused for that place.
+//! Tests whole catalogues: valid calls of every tool pass, and calls with one mistake are refused
+//! at the location of the mistake.
 //!
-//! The schemas are those in `catalogues/schemas.json`, or of all catalogues in
-//! the folder that `NARROWS_CATALOGUES` names (files with a list `tools`).
+//! The schemas come from `catalogues/schemas.json`, or from all catalogues in the folder that
+//! `NARROWS_CATALOGUES` names (files with a list `tools`).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,7 +26,7 @@ struct Tally {
     schemas: usize,
     valid: usize,
     refused: BTreeMap<&'static str, usize>,
-    /// What was not tried, and how often.
+    /// The skipped cases, with their numbers.
     left_out: BTreeMap<String, usize>,
     failures: Vec<String>,
     checking: Duration,
@@ -115,7 +115,7 @@ fn refuse(name: &str, checker: &Checker, mutant: &Mutant, tally: &mut Tally) {
     }
 }
 
-/// The schemas by the names of their tools.
+/// Returns the schemas by tool name.
 fn schemas() -> Vec<(String, Value)> {
     let catalogues = match std::env::var_os("NARROWS_CATALOGUES") {
         Some(folder) => files(Path::new(&folder)),

@@ -1,5 +1,5 @@
-//! Schemas that were written to do harm. None may hang, overflow the stack or
-//! panic; what comes out matters less.
+//! Malicious schemas. None may hang, overflow the stack or panic. The result of the check matters
+//! less.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -16,8 +16,8 @@ fn evil_patterns_end_promptly() {
         &long,
         "'x' must match the pattern ^(a|aa)+$",
     );
-    // Look-around needs the other engine, which gives up: nothing is refused
-    // that is not known to be wrong.
+    // Look-around needs the backtracking engine, which gives up here. An undecided check does not
+    // refuse the call.
     first(&of("^((?=a)a|(?=a)a)*$"), &long, "ok");
     first(&of(r"^(a+)+\\1$"), &long, "ok");
     first(&of("(a{1000}){1000}"), &long, "ok");
@@ -138,7 +138,7 @@ fn deep_schemas() {
     }
 }
 
-/// `{"x": [0, 0, ...]}`
+/// Returns `{"x": [0, 0, ...]}`.
 fn wide(count: usize) -> String {
     format!(r#"{{"x": [{}0]}}"#, "0,".repeat(count - 1))
 }
@@ -154,9 +154,9 @@ fn of_very_many_mistakes_the_first_is_told() {
     let first = "'x/0' must be string, not integer".to_owned();
     assert_eq!(told(string, 1_000), (20, first.clone()));
     assert_eq!(told(string, 300_000), (1, first));
-    // Each form would be told for each item.
+    // An unlimited message would describe each alternative for each item.
     let forms = r#"{"anyOf": [{"type": "string"}, {"type": "object", "required": ["a"]}]}"#;
-    let unexplained = "The arguments are not what the schema wants".to_owned();
+    let unexplained = "The arguments do not match the schema".to_owned();
     assert_eq!(told(forms, 1_000).0, 20);
     assert_eq!(told(forms, 300_000), (1, unexplained));
     let patterns = r#"{"anyOf": [{"type": "string", "pattern": "^(?!a)"}, {"type": "null"}]}"#;
@@ -175,7 +175,7 @@ fn many_values_of_which_each_takes_much_are_not_checked() {
     );
     first(&schema, &wide(20_000), "ok");
     assert!(checker(&schema).check(&raw(&wide(4_000))).is_err());
-    // However cheap each of them is.
+    // The number of values is limited even if each is cheap to check.
     let schema = r#"{"properties": {"x": {"items": {"type": "string"}}}}"#;
     first(schema, &wide(6_000_000), "ok");
 }
@@ -194,7 +194,7 @@ fn a_check_is_quick_once_it_is_compiled_and_has_little_to_do() {
     assert!(super::Checker::new(None).is_quick(usize::MAX));
 }
 
-/// JSON in which the words of JSON Schema are frequent.
+/// Generates JSON with many JSON Schema keywords.
 fn some_json() -> impl Strategy<Value = Value> {
     let word = prop::sample::select(vec![
         "type",
@@ -289,7 +289,7 @@ proptest! {
         }
     }
 
-    /// Schemas that compile more often than not.
+    /// Generates schemas that usually compile.
     #[test]
     fn nothing_panics_with_schemas_of_the_right_form(
         inner in prop::collection::vec(some_schema(), 1..4),

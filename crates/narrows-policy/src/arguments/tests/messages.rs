@@ -1,4 +1,4 @@
-//! What is said.
+//! Tests of error messages.
 
 use super::{check, first};
 use expect_test::expect;
@@ -48,7 +48,7 @@ fn bounds() {
     x(
         r#""contains": {"const": 1}"#,
         "[2]",
-        "'x' does not contain the items that it must",
+        "'x' does not contain the required items",
     );
     x(
         r#""minProperties": 1"#,

@@ -1,8 +1,8 @@
-//! What is refused and what is not.
+//! Tests of accepted and refused arguments.
 
 use super::{checker, first, raw};
 
-/// A schema of one property `x` with these keywords.
+/// Returns a schema with one property `x` and these keywords.
 fn of_x(keywords: &str) -> String {
     format!(r#"{{"type": "object", "properties": {{"x": {{{keywords}}}}}}}"#)
 }
@@ -167,13 +167,13 @@ fn a_required_name_that_nested_properties_leave_out_can_be_given() {
         r#"[{"kiosk": 7}]"#,
         "ok",
     );
-    // Not what the schema compares with.
+    // Values in the schema that are compared with the arguments are not changed.
     x(
         r#""const": {"additionalProperties": false, "required": ["kiosk"]}"#,
         r#"{"additionalProperties": false, "required": ["kiosk"]}"#,
         "ok",
     );
-    // The only form that fits stays the only one.
+    // The only matching alternative must stay the only one.
     x(
         r#""oneOf": [{"required": ["kiosk"], "additionalProperties": false}, {"required": ["kiosk"]}]"#,
         r#"{"kiosk": 7}"#,

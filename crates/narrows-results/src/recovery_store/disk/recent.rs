@@ -1,8 +1,7 @@
-//! The texts that were asked for last, as they were read.
+//! A cache of the texts that were read last.
 //!
-//! Long texts are asked for in pages. To read one of 5 MB is 3 ms of work, and
-//! took 17 ms and more where memory for it was slow to come, so that is not done
-//! for each page.
+//! Long texts are requested in pages. Reading a text of 5 MB takes 3 ms, or 17 ms and more if
+//! memory allocation is slow, so it must not be repeated for each page.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use parking_lot::Mutex;
 use super::super::Owner;
 
 const COUNT: usize = 2;
-/// Longer texts are read anew: these stay in memory.
+/// The maximum length of a cached text, because cached texts stay in memory.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 #[derive(Default)]
@@ -45,7 +44,7 @@ impl Recent {
         });
     }
 
-    /// Lets go of texts whose receipts are not wanted.
+    /// Removes the texts whose receipts are not `wanted`.
     pub(super) fn retain(&self, wanted: impl Fn(&str) -> bool) {
         self.0.lock().retain(|read| wanted(&read.receipt));
     }

@@ -1,10 +1,9 @@
-//! A text as it is written down: what it takes to give it back unchanged, and
-//! to notice when that cannot be done.
+//! The file format of a stored text. It allows the text to be restored unchanged and damage to be
+//! detected.
 //!
-//! Eight bytes that name the format, the checksum of all that follows and of
-//! the receipt (so that a file under another's name is no text either), the
-//! length of the owner and that of the text, the owner, and the text in LZ4.
-//! Numbers are little-endian.
+//! A record has eight bytes that name the format, a checksum, the length of the owner, the length
+//! of the text, the owner, and the LZ4-compressed text. The checksum covers everything after it and
+//! the receipt, so that a renamed file is invalid. Numbers are little-endian.
 
 #[cfg(test)]
 mod tests;
@@ -14,11 +13,11 @@ use std::sync::Arc;
 use super::super::block;
 
 const FORMAT: &[u8; 8] = b"narrows1";
-/// Where the checksum begins, and what it covers.
+/// The offset of the checksum. `COVERED` is the start of the bytes that it covers.
 const CHECKSUM: usize = FORMAT.len();
 const COVERED: usize = CHECKSUM + 4;
 
-/// A text, written down; nothing if it is too long for that.
+/// Encodes a text; `None` if it is too long.
 pub(super) fn write(receipt: &str, owner: &str, text: &str) -> Option<Vec<u8>> {
     let owner_length = u32::try_from(owner.len()).ok()?;
     let mut record = Vec::new();
@@ -33,16 +32,16 @@ pub(super) fn write(receipt: &str, owner: &str, text: &str) -> Option<Vec<u8>> {
     Some(record)
 }
 
-/// What was written down, as far as the checksum vouches for it.
+/// A decoded record with a valid checksum.
 pub(super) struct Record<'a> {
     owner: &'a str,
-    /// Of the text.
+    /// The length of the text in bytes.
     length: usize,
     block: &'a [u8],
 }
 
 impl<'a> Record<'a> {
-    /// Nothing if this is not what was written for the receipt.
+    /// Decodes a record; `None` if it is damaged or belongs to another receipt.
     pub(super) fn read(receipt: &str, bytes: &'a [u8]) -> Option<Record<'a>> {
         let rest = bytes.strip_prefix(FORMAT)?;
         let (sum, covered) = rest.split_first_chunk()?;
@@ -64,7 +63,7 @@ impl<'a> Record<'a> {
         self.owner
     }
 
-    /// The text, unless this holds none, or another than it says.
+    /// Decompresses the text; `None` if the content does not match its length or is invalid.
     pub(super) fn text(&self) -> Option<Arc<str>> {
         block::read(self.block, self.length)
     }

@@ -1,7 +1,7 @@
-//! What lies in the folder, in the order in which it leaves.
+//! An index of the files in the folder, in the order of their removal.
 //!
-//! Only files that are named as ours are counted and removed; whatever else is
-//! in the folder stays.
+//! Only files with our naming scheme are counted and removed. All other files in the folder are
+//! left alone.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -12,44 +12,43 @@ use std::time::{Duration, SystemTime};
 use super::super::{Fill, Receipt, files};
 use super::Clock;
 
-/// How the names of texts end, and of those that turned out to be damaged.
+/// The file extensions of texts and of damaged texts.
 const TEXT: &str = "text";
 pub(super) const BROKEN: &str = "broken";
 
-/// What other processes did is looked up no more often than this, and the part
-/// of the time that goes into looking is no more than one in so many.
+/// The minimum interval between scans of the folder for changes by other processes. Scans also take
+/// at most one `LOOK_SHARE`th of the time.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 const LOOK_SHARE: u32 = 20;
 
-/// File systems give room in blocks.
+/// The block size of file systems, for estimates of disk usage.
 const BLOCK: u64 = 4_096;
 
-/// The folder as it was when it was looked at, and what we did since.
+/// The state of the folder at the last scan, updated with our own changes.
 pub(super) struct Shelf {
     folder: PathBuf,
     ttl: Duration,
-    /// The room that each file takes, by its time and name.
+    /// The disk usage of each file, by time and name.
     files: BTreeMap<(SystemTime, String), u64>,
     bytes: u64,
-    /// When it was looked at, and how long that took.
+    /// The time of the last scan, and its duration.
     looked: Option<(SystemTime, Duration)>,
 }
 
-/// The file of a text.
+/// Returns the file name of a text.
 pub(super) fn file_name(receipt: &str) -> String {
     format!("{receipt}.{TEXT}")
 }
 
-/// The room that a file of so many bytes takes.
+/// Returns the disk usage of a file of this length.
 pub(super) fn on_disk(length: u64) -> u64 {
     length.div_ceil(BLOCK).saturating_mul(BLOCK).max(BLOCK)
 }
 
-/// Since when the time of a file runs, `None` if it is over.
+/// Returns the time from which the lifetime of a file counts; `None` if it has expired.
 ///
-/// The clock may have been set back since the file was written. Its time then
-/// runs anew from now: it would be too long otherwise, by as much as the clock
-/// was wrong.
+/// If the clock was set back after the file was written, the file gets the current time. Otherwise
+/// its lifetime would be too long by as much as the clock was wrong.
 pub(super) fn counts_since(
     path: &Path,
     modified: SystemTime,
@@ -77,17 +76,17 @@ impl Shelf {
         }
     }
 
-    /// Whether others may have done something since the folder was looked at.
+    /// Returns true if other processes may have changed the folder since the last scan.
     pub(super) fn is_stale(&self, now: SystemTime) -> bool {
         let Some((looked, took)) = self.looked else {
             return true;
         };
         let every = LOOK_EVERY.max(took * LOOK_SHARE);
-        // A clock that was set back tells nothing.
+        // After the clock was set back, the age is unknown.
         now.duration_since(looked).map_or(true, |age| age >= every)
     }
 
-    /// Looks at the folder, and removes what has expired.
+    /// Scans the folder and removes expired files.
     pub(super) fn look(&mut self, clock: &dyn Clock) -> io::Result<()> {
         let (now, start) = (clock.now(), clock.instant());
         self.files.clear();
@@ -103,7 +102,7 @@ impl Shelf {
             let Some((name, kind)) = name.to_str().and_then(ours) else {
                 continue;
             };
-            // Another process may have removed it in the meantime.
+            // Another process may have removed the file in the meantime.
             let Ok(found) = entry.metadata() else {
                 continue;
             };
@@ -125,7 +124,7 @@ impl Shelf {
         Ok(())
     }
 
-    /// Removes the oldest until all that is left takes no more than this.
+    /// Removes the oldest files until the rest uses at most this many bytes.
     pub(super) fn shrink_to(&mut self, bytes: u64) -> io::Result<()> {
         while self.bytes > bytes
             && let Some(((since, name), size)) = self.files.pop_first()
@@ -139,12 +138,12 @@ impl Shelf {
         Ok(())
     }
 
-    /// A text has come, and takes so much room.
+    /// Records a new text and its disk usage.
     pub(super) fn add(&mut self, receipt: &str, now: SystemTime, size: u64) {
         self.insert(file_name(receipt), now, size);
     }
 
-    /// What is there, as far as is known.
+    /// Returns the known content of the folder.
     pub(super) fn fill(&self) -> Fill {
         Fill {
             texts: self.files.len(),
@@ -153,19 +152,19 @@ impl Shelf {
     }
 
     fn insert(&mut self, name: String, since: SystemTime, size: u64) {
-        // A folder that changes while it is read may name a file twice.
+        // If the folder changes during a scan, a file may be listed twice.
         let before = self.files.insert((since, name), size);
         self.bytes = self.bytes + size - before.unwrap_or_default();
     }
 }
 
 enum Kind {
-    /// A text, or what is left of one.
+    /// A text, or a damaged one.
     Text,
     Part,
 }
 
-/// What a file is, by its name, if it is ours.
+/// Returns the kind of one of our files, judged by its name; `None` for other files.
 fn ours(name: &str) -> Option<(&str, Kind)> {
     let (receipt, extension) = name.rsplit_once('.')?;
     let kind = match extension {

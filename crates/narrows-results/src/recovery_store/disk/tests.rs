@@ -1,5 +1,5 @@
-//! Stores on real folders. What ends a process is tested with a real one: this
-//! test binary, started again to run one of the ignored tests.
+//! Tests with real folders. Tests of killed processes start this test binary again to run one of
+//! its ignored tests.
 
 use std::process::{Command, Output, Stdio};
 
@@ -24,15 +24,14 @@ fn open(folder: &Path, max_bytes: usize) -> DiskStore {
     DiskStore::open(folder, &settings(max_bytes)).unwrap()
 }
 
-/// A wall clock that is set by hand. For it, nothing takes any time, unless
-/// looking at the folder is made slow.
+/// A manual clock. Operations take no time for it unless `step` is set.
 #[derive(Clone)]
 struct Hands(Arc<Mutex<Times>>);
 
 struct Times {
     now: SystemTime,
     instant: Instant,
-    /// How much later it is whenever the monotonic time is read.
+    /// The time that passes whenever the monotonic clock is read.
     step: Duration,
 }
 
@@ -83,7 +82,7 @@ fn there(store: &dyn Store, receipt: &Receipt) -> bool {
     fetch(store, receipt).is_some()
 }
 
-/// Letters that cannot be made much smaller.
+/// Generates text that is hardly compressible.
 fn noise(length: usize) -> String {
     (0..length).map(|_| fastrand::alphanumeric()).collect()
 }
@@ -96,8 +95,8 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The room that all files take; not asked of the file system, which may find
-/// blocks for them only later.
+/// Returns the disk usage of all files. It is computed from their lengths, because file systems may
+/// allocate blocks later.
 fn used(folder: &Path) -> u64 {
     let blocks = |name: &String| {
         fs::metadata(folder.join(name))
@@ -109,7 +108,7 @@ fn used(folder: &Path) -> u64 {
     names(folder).iter().map(size).sum()
 }
 
-/// Runs an ignored test of this file in a process of its own.
+/// Runs an ignored test of this file in a separate process.
 fn process(before: &[&str], test: &str, folder: &Path) -> io::Result<Output> {
     let module = module_path!().split_once("::").expect("a crate first").1;
     let own = std::env::current_exe().expect("we run");
@@ -178,7 +177,7 @@ fn the_oldest_leave_first_and_give_their_room_back() {
         receipts.push(keep(&store, &noise(10 * KB)));
         clock.forward(1);
     }
-    // Being asked for does not prolong anything.
+    // Fetching a text does not extend its lifetime.
     assert!(there(&store, &receipts[3]));
     let found: Vec<bool> = receipts.iter().map(|one| there(&store, one)).collect();
     assert_eq!(found, [false, false, false, true, true, true]);
@@ -186,7 +185,7 @@ fn the_oldest_leave_first_and_give_their_room_back() {
     assert!(there(&store, &newest) && !there(&store, &receipts[3]));
     assert_eq!(names(folder.path()).len(), 3);
     assert!(used(folder.path()) <= 3 * 3 * 4_096);
-    // What was left by a process with more room is cut to size.
+    // Files left by a process with a higher limit are reduced to the new limit.
     let small = clock.open(folder.path(), 3 * 4_096);
     assert_eq!(names(folder.path()).len(), 1);
     assert!(there(&small, &newest));
@@ -200,7 +199,7 @@ fn a_text_that_is_too_large_takes_no_other_ones_place() {
     let large = noise(60 * KB).into();
     assert_eq!(store.keep(&Owner::pruner(None), large), Err(Unavailable));
     assert!(there(&store, &small));
-    // What counts is what it takes on disk.
+    // The limit applies to the size on disk.
     let repeated = "the same line\n".repeat(10_000);
     let receipt = keep(&store, &repeated);
     assert_eq!(fetch(&store, &receipt).as_deref(), Some(&repeated[..]));
@@ -263,7 +262,7 @@ fn what_is_no_receipt_reaches_no_file() {
     for other in ["", "prn_", "prn_nope", "..", "/", &up, &small, &long] {
         assert_eq!(store.fetch(&Owner::pruner(None), other), None, "{other}");
     }
-    // A link under a good name is not followed.
+    // A link with a valid name is not followed.
     let other = Receipt::new();
     let text = store.path(receipt.as_str());
     std::os::unix::fs::symlink(text, store.path(other.as_str())).unwrap();
@@ -293,7 +292,7 @@ fn processes_share_a_folder_and_its_bounds() {
     }
 }
 
-/// Looking at a folder takes long where it holds very many files.
+/// Scanning a folder with very many files takes long.
 #[test]
 fn a_slow_folder_is_looked_at_less_often() {
     let (folder, clock) = (Folder::new(), Hands::new());
@@ -339,7 +338,7 @@ fn as_a_process_that_is_killed() {
         path: Some(folder_of_process()),
         ..settings(PLENTY)
     });
-    // On a line of its own, whatever the test runner has written before.
+    // Start a new line, whatever the test runner printed before.
     println!("\nreceipt {}", keep(&*store, &"line\n".repeat(KB)));
     let _ = kill_process(getpid(), Signal::KILL);
 }
@@ -384,7 +383,7 @@ fn as_a_process_with_a_small_disk() {
         assert!(receipts.len() < 100, "the disk is small");
     }
     assert!(receipts.len() > 3, "there is some room");
-    // Opening it now is no failure either, and nothing is lost.
+    // Opening a store on a full disk succeeds, and no text is lost.
     let second = open(&folder, PLENTY);
     for _ in 0..5 {
         let kept = second.keep(&Owner::pruner(None), text.as_str().into());
@@ -393,7 +392,7 @@ fn as_a_process_with_a_small_disk() {
     assert!(receipts.iter().all(|receipt| there(&second, receipt)));
     assert_eq!(names(&folder).len(), receipts.len(), "no part is left");
     let kinds: Vec<_> = second.warned.lock().iter().copied().collect();
-    assert_eq!(kinds, [("keeping a text", ErrorKind::StorageFull)]);
+    assert_eq!(kinds, [("storing a text", ErrorKind::StorageFull)]);
     for receipt in &receipts[..2] {
         fs::remove_file(store.path(receipt.as_str())).unwrap();
     }
@@ -402,8 +401,8 @@ fn as_a_process_with_a_small_disk() {
     println!("\nfilled and emptied");
 }
 
-/// On a file system of a megabyte, in a mount namespace of its own. Where that
-/// is not allowed, this tests nothing, and says so.
+/// Uses a file system of one megabyte in a separate mount namespace. If this is not permitted, the
+/// test is skipped with a message.
 #[test]
 fn a_full_disk_keeps_nothing_until_there_is_room() {
     let folder = Folder::new();
@@ -436,7 +435,7 @@ fn a_folder_that_cannot_be_used_for_a_while_is_tried_again() {
     assert!(store.warned.lock().len() <= 3, "not one for each text");
     assert_eq!(folder.read("store"), "a file in place of the folder");
     fs::remove_file(&inside).unwrap();
-    // The folder is made again, too.
+    // The folder is created again, too.
     let receipt = keep(&store, "text");
     assert_eq!(fetch(&store, &receipt).as_deref(), Some("text"));
 }
@@ -477,7 +476,7 @@ fn damaged_texts_are_set_aside_and_leave_in_time() {
     let kinds: Vec<_> = store.warned.lock().iter().copied().collect();
     assert_eq!(kinds, [("reading a text", ErrorKind::InvalidData)]);
     assert_eq!(fetch(&store, &good).as_deref(), Some("good"));
-    // They take room like others, and make room like others.
+    // Damaged files count toward the limit and are removed like others.
     assert!(used(folder.path()) > 4 * 4_096);
     let store = clock.open(folder.path(), 4 * 4_096);
     assert!(used(folder.path()) <= 4 * 4_096);
@@ -522,7 +521,7 @@ fn a_text_is_not_read_anew_for_each_page() {
     assert!(Arc::ptr_eq(&first, &again(0)));
     again(2);
     assert!(!Arc::ptr_eq(&first, &again(0)), "two are remembered");
-    // What was removed is not given out of memory, nor what has expired.
+    // Removed and expired texts are not served from the cache.
     fs::remove_file(store.path(receipts[0].as_str())).unwrap();
     assert!(!there(&store, &receipts[0]));
     let weak = Arc::downgrade(&again(2));

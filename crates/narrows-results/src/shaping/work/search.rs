@@ -1,5 +1,5 @@
-//! Searches the texts of a result in place of cutting them, where the caller asked
-//! for that. Every text is kept first.
+//! Searches the texts of a result instead of cutting them, if the caller requested it. Every text
+//! is stored first.
 
 use narrows_shape::budget::{self, Order};
 use narrows_shape::prune::Fallback;
@@ -10,11 +10,11 @@ use crate::recovery_store::Receipt;
 use crate::shaping::blocks::BlockKind;
 use crate::shaping::pieces::{Outcome, Piece};
 
-/// The digest of a text in which nothing was found has so many characters.
+/// The maximum length of the digest of a text without matches.
 const NOT_FOUND_CHARS: usize = 4_000;
 
 impl Work<'_> {
-    /// Answers a query on every text, whatever its size.
+    /// Applies a query to every text, whatever its size.
     pub(super) fn search(&self, find: &Find) -> Result<Shaped, Fallback> {
         let mut pieces = self.pieces();
         pieces.retain(|piece| matches!(piece.block.kind, BlockKind::Text { .. }));
@@ -34,8 +34,8 @@ impl Work<'_> {
         Ok(self.finish(&pieces, None))
     }
 
-    /// The lines or rows of a text that a query asks for, after one line about
-    /// them; a digest where there are none.
+    /// Returns the lines or rows of a text that match a query, after one line of metadata. Without
+    /// matches, returns a digest.
     fn found(
         &self,
         find: &Find,
@@ -43,7 +43,7 @@ impl Work<'_> {
         receipt: &Receipt,
         room: usize,
     ) -> Result<String, Fallback> {
-        // The instructions say how a receipt is used, so its name is enough.
+        // The instructions explain the use of a receipt, so naming it is enough.
         let name = format!("; prune_id={receipt}⟧");
         let left = room.saturating_sub(name.chars().count());
         let other = find.diff_with();
@@ -61,7 +61,7 @@ impl Work<'_> {
         Ok(match piece.before > left {
             true => {
                 let share = left.max(self.least_share(piece.before));
-                // Words that no line holds together still say what is looked for.
+                // Words without a common line still describe the goal.
                 let order = self.order(share, self.source(&piece.block), receipt.as_str());
                 let order = Order {
                     goal: order.goal.or(find.words()),

@@ -6,7 +6,7 @@ use narrows_gateway::settings::TokenDigest;
 use super::{AdminDesk, AdminToken, TokenOrigin};
 use crate::admin::{Change, Changed, ConfigurationStatus, Keep, Operations, Rejected};
 
-/// Nobody gets as far as this here.
+/// An `Operations` that these tests never call.
 struct Closed;
 
 impl Operations for Closed {

@@ -1,4 +1,5 @@
-//! Who comes in: from this machine, unless others may, and with a token.
+//! Access control of the admin API: an admin token is required, and the client must be on this
+//! machine unless remote access is enabled.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crate::http::entry::RequestOrigin;
 #[cfg(test)]
 mod tests;
 
-/// Lets a request through to its route, with the [`TokenOrigin`] of who asks.
+/// Authenticates a request and passes it to its route, with the [`TokenOrigin`] of its token.
 pub(super) async fn check(
     State(office): State<Arc<Office>>,
     mut request: Request,
@@ -30,7 +31,7 @@ pub(super) async fn check(
         }
         Err(refusal) => refusal.into_response(),
     };
-    // What is told here is for who brought the token, and true for a moment.
+    // The response is for the holder of the token only, and soon out of date.
     let no_store = HeaderValue::from_static("no-store");
     answer.headers_mut().insert(CACHE_CONTROL, no_store);
     answer
@@ -48,8 +49,7 @@ async fn admit(
     if let Some(origin) = office.desk.recognise(token) {
         return Ok(origin);
     }
-    // Whoever tries tokens waits for each of them, and cannot make us hold
-    // more than a few requests by that.
+    // The delay slows down guessing. The semaphore limits the number of requests that wait.
     let Ok(_place) = office.waiting.try_acquire() else {
         return Err(Refusal::TooManyWrongTokens);
     };
@@ -57,7 +57,8 @@ async fn admit(
     Err(Refusal::WrongToken)
 }
 
-/// The token of a request. Two are none: nobody could say which one counts.
+/// Returns the token of a request. A request with two `Authorization` headers is refused, because
+/// it is unclear which one counts.
 fn bearer(headers: &HeaderMap) -> Result<&str, Refusal> {
     let mut all = headers.get_all(AUTHORIZATION).iter();
     let (Some(value), None) = (all.next(), all.next()) else {

@@ -1,5 +1,5 @@
-//! What operators are told, as it is written. Nothing here holds a value of an
-//! environment variable, a header or an address: those carry secrets.
+//! Response types of the admin API. They contain no values of environment variables, headers or
+//! URLs, because those may contain secrets.
 
 mod call;
 mod server;
@@ -16,25 +16,25 @@ pub(super) use self::server::{Server, ServerDetail, ServerDetails, Servers};
 pub(super) use self::session::{Session, SessionDetail, Sessions};
 use crate::admin::{Changed, ConfigurationStatus};
 
-/// An answer with a body.
+/// A response with a JSON body.
 pub(super) struct Answer<T>(pub(super) StatusCode, pub(super) T);
 
 impl<T: Serialize> IntoResponse for Answer<T> {
     fn into_response(self) -> Response {
         let Answer(status, body) = self;
-        // Plain structs of texts and numbers can always be written.
-        let body = serde_json::to_vec(&body).expect("an answer is JSON");
+        // Structs of strings and numbers always serialize.
+        let body = serde_json::to_vec(&body).expect("responses serialize");
         let json = HeaderValue::from_static("application/json");
         (status, [(CONTENT_TYPE, json)], body).into_response()
     }
 }
 
-/// How the whole is.
+/// The state of the gateway.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Status {
     pub(super) version: &'static str,
     pub(super) uptime_s: u64,
-    /// Every server that is wanted is up or has failed, or has been waited for long enough.
+    /// True once every enabled server is up or has failed, or the wait for it has timed out.
     pub(super) ready: bool,
     pub(super) servers: ServerCounts,
     pub(super) sessions: usize,
@@ -47,22 +47,22 @@ pub(super) struct ServerCounts {
     pub(super) starting: usize,
     pub(super) down: usize,
     pub(super) disabled: usize,
-    /// Servers that cannot be started as they are configured.
+    /// The number of servers that cannot start with their current configuration.
     pub(super) left_out: usize,
 }
 
-/// Where the configuration stands.
+/// The state of the configuration.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Configuration {
     #[schema(required)]
     file: Option<String>,
-    /// Whether changes of the file are taken up by themselves.
+    /// True if the gateway reloads the file when it changes.
     watched: bool,
-    /// When it was last taken up, RFC 3339; empty if that is not known.
+    /// Time of the last successful load, RFC 3339; empty if unknown.
     applied_at: String,
-    /// Why the newest state of the file is not in force, if it is not.
+    /// The reasons why the current content of the file is not in force. Empty if it is.
     problems: Vec<String>,
-    /// Changes that are not in the file, one line each.
+    /// Changes that are not saved to the file, one line each.
     unsaved: Vec<String>,
 }
 
@@ -78,44 +78,44 @@ impl From<ConfigurationStatus> for Configuration {
     }
 }
 
-/// What a change came to, by names.
+/// The result of a change. Each list holds names.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Change {
-    /// Servers that are new.
+    /// New servers.
     added: Vec<String>,
-    /// Servers that are gone.
+    /// Removed servers.
     removed: Vec<String>,
-    /// Servers that were switched on.
+    /// Servers that were enabled.
     enabled: Vec<String>,
-    /// Servers that were switched off.
+    /// Servers that were disabled.
     disabled: Vec<String>,
-    /// Servers whose connection was made anew.
+    /// Servers whose connection was reopened.
     restarted: Vec<String>,
-    /// Servers that go on as they are, with other rules for their results.
+    /// Servers that keep their connection but have new rules for their results.
     adjusted: Vec<String>,
-    /// Servers that ran before and cannot be started as they are configured now.
+    /// Servers that ran before and cannot start with their new configuration.
     left_out: Vec<String>,
-    /// Endpoints that are new, gone or changed.
+    /// Endpoints that were added, removed or changed.
     endpoints: Vec<String>,
-    /// Presets that are new, gone or changed.
+    /// Presets that were added, removed or changed.
     presets: Vec<String>,
-    /// Clients that are new, gone or changed.
+    /// Clients that were added, removed or changed.
     clients: Vec<String>,
-    /// Settings for all that have changed, by their keys.
+    /// Keys of global settings that changed.
     settings: Vec<String>,
-    /// What counts only after the program was started anew.
+    /// Settings that take effect only after a restart.
     at_next_start: Vec<String>,
-    /// The file it was written to.
+    /// The file that the change was saved to.
     #[schema(required)]
     saved_to: Option<String>,
-    /// Whether this file is new: there was no configuration file before.
+    /// True if the file did not exist before.
     created: bool,
-    /// Whether the file says something else than before.
+    /// True if the content of the file changed.
     written: bool,
-    /// Whether the whole entry of a server was written that the file did not have.
+    /// True if the change wrote a complete entry for a server that the file did not contain.
     entry_created: bool,
-    /// Warnings about the configuration that this change brought, or that are
-    /// about the server it changed.
+    /// Warnings about the configuration that are new with this change or concern the changed
+    /// server.
     warnings: Vec<String>,
 }
 
@@ -149,15 +149,15 @@ pub(super) struct Presets {
     pub(super) presets: Vec<Preset>,
 }
 
-/// A preset, and where it is in force.
+/// A preset and its uses.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Preset {
     pub(super) id: String,
-    /// The endpoints whose preset it is.
+    /// The endpoints that use the preset.
     pub(super) endpoints: Vec<String>,
-    /// The sessions that it binds.
+    /// The number of sessions that the preset applies to.
     pub(super) sessions: usize,
-    /// The entries, as they are written; `null` if there is no list.
+    /// The entries as written in the configuration; `null` if there is no list.
     #[schema(required)]
     pub(super) tools: Option<Vec<String>>,
     #[schema(required)]
@@ -171,38 +171,38 @@ pub(super) struct Endpoints {
     pub(super) endpoints: Vec<Endpoint>,
 }
 
-/// A way in that joins all servers.
+/// An endpoint that joins all servers.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Endpoint {
     pub(super) name: String,
-    /// Where it is, for Streamable HTTP.
+    /// The path for Streamable HTTP.
     pub(super) path: String,
     #[schema(required)]
     pub(super) preset: Option<String>,
-    /// How tools are offered.
+    /// The way tools are listed: `all`, `lazy` or `search`.
     #[schema(pattern = "^(all|lazy|search)$")]
     pub(super) expose: &'static str,
     pub(super) sessions: usize,
     pub(super) tools: usize,
     pub(super) prompts: usize,
     pub(super) resources: usize,
-    /// What the list of tools costs a model, estimated.
+    /// Estimated number of model tokens that the tool list takes.
     pub(super) tokens: usize,
 }
 
-/// The tools as an endpoint lists them.
+/// The tools that an endpoint lists.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Catalogue {
     pub(super) endpoint: String,
     pub(super) tools: Vec<CatalogueTool>,
-    /// What they cost a model together, estimated.
+    /// Estimated number of model tokens that all tools take together.
     pub(super) tokens: usize,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct CatalogueTool {
     pub(super) name: String,
-    /// `null` for tools of the gateway itself.
+    /// `null` for the gateway's own tools.
     #[schema(required)]
     pub(super) server: Option<String>,
     pub(super) tokens: usize,

@@ -1,5 +1,4 @@
-//! What operators ask for: parameters and bodies, and what the description
-//! says of them.
+//! Parameters and request bodies of the admin API, with their OpenAPI schemas.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -11,81 +10,81 @@ use super::given::Name;
 #[cfg(test)]
 mod tests;
 
-/// How long a change lasts.
+/// The lifetime of a change.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Save {
-    /// `true` writes it into the configuration file; otherwise it lasts until
-    /// the program ends.
+    /// `true` saves the change to the configuration file; otherwise it lasts until the program
+    /// ends.
     #[serde(default)]
     #[param(required = false, default = false)]
     pub(super) save: bool,
 }
 
-/// Which endpoint's list.
+/// The endpoint to report on.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Which {
-    /// The name of an endpoint.
+    /// The name of the endpoint.
     #[serde(default = "default_endpoint")]
     #[param(value_type = String, required = false, default = "default", min_length = 1, max_length = 256)]
     pub(super) endpoint: Name,
 }
 
-/// Which of the last calls.
+/// Filters for recorded calls.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Calls {
-    /// At most so many, the newest.
+    /// The maximum number of calls to return, newest first.
     #[serde(default = "some")]
     #[param(value_type = u16, required = false, default = 100, minimum = 1, maximum = 1000)]
     pub(super) limit: Limit,
-    /// Those that this server worked on.
+    /// Only calls handled by this server.
     #[param(value_type = Option<String>, nullable = false, min_length = 1, max_length = 256)]
     pub(super) server: Option<Name>,
-    /// Those of this client.
+    /// Only calls by this client.
     #[param(value_type = Option<String>, nullable = false, min_length = 1, max_length = 256)]
     pub(super) client: Option<Name>,
-    /// Those of this method, such as `tools/call`.
+    /// Only calls of this method, such as `tools/call`.
     #[param(value_type = Option<String>, nullable = false, min_length = 1, max_length = 256)]
     pub(super) method: Option<Name>,
-    /// `true`: those that failed; `false`: those that did not.
+    /// `true`: only failed calls; `false`: only successful calls.
     #[param(nullable = false)]
     pub(super) failed: Option<bool>,
 }
 
-/// What to hear of.
+/// Options of the event stream.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Events {
-    /// `true` tells of every call as well, and there may be many.
+    /// `true` adds an event for every call, which can be many.
     #[serde(default)]
     #[param(required = false, default = false)]
     pub(super) calls: bool,
 }
 
-/// How many of a list.
+/// The maximum number of items in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "u16")]
 pub(super) struct Limit(pub(super) usize);
 
-/// A server that is to be added.
+/// A server to add.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewServer {
-    /// What it is to be called.
+    /// The id of the new server.
     #[schema(value_type = String, min_length = 1, max_length = 256)]
     pub(super) id: Name,
-    /// What would stand under its id in `mcpServers`.
+    /// The server's entry, as in `mcpServers`.
     #[schema(value_type = ServerConfig)]
     pub(super) config: Map<String, Value>,
 }
 
-/// What is to stand in the place of a server's entry.
+/// A new entry for a server.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OtherServer {
@@ -93,11 +92,11 @@ pub(super) struct OtherServer {
     pub(super) config: Map<String, Value>,
 }
 
-/// Which preset is to be in force.
+/// The preset to apply.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PresetChoice {
-    /// Its id; `null` for none.
+    /// The id of the preset; `null` for none.
     #[serde(deserialize_with = "given")]
     #[schema(value_type = Option<String>, required = true, min_length = 1, max_length = 256)]
     pub(super) preset: Option<Name>,
@@ -109,7 +108,7 @@ impl TryFrom<u16> for Limit {
     fn try_from(limit: u16) -> Result<Limit, Self::Error> {
         match limit {
             1..=1000 => Ok(Limit(limit.into())),
-            _ => Err("limit is a number from 1 to 1000"),
+            _ => Err("limit must be a number from 1 to 1000"),
         }
     }
 }
@@ -122,7 +121,7 @@ fn default_endpoint() -> Name {
     Name("default".into())
 }
 
-/// Without a function of its own serde would take an absent member for `null`.
+/// Distinguishes a missing member from `null`, which serde treats alike by default.
 fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Name>, D::Error> {
     Option::deserialize(from)
 }

@@ -1,4 +1,4 @@
-//! Changes of the configuration: made to the end, and told to the log.
+//! Executes and logs changes to the configuration.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::admin::{Change, Keep, TokenOrigin};
 #[cfg(test)]
 mod tests;
 
-/// Has a change made. It is made to the end even if nobody waits for that any
-/// more: a client that hangs up must not leave half a change.
+/// Executes a change. The change runs in its own task and completes even if the client disconnects,
+/// because it must not be left half done.
 pub(super) async fn make(
     office: &Arc<Office>,
     by: TokenOrigin,
@@ -25,7 +25,7 @@ pub(super) async fn make(
         let what = told(&change);
         let made = operations.change(change, keep).await;
         let made = made.map_err(Refusal::from);
-        // Entries and problems may hold secrets, so that names are all that is said.
+        // Entries and problems may contain secrets, so only names are logged.
         match &made {
             Ok(changed) => {
                 let saved = changed.saved_to.is_some();
@@ -41,7 +41,7 @@ pub(super) async fn make(
     made.unwrap_or(Err(Refusal::Broken)).map(Into::into)
 }
 
-/// Tells the log of something that is no change of the configuration.
+/// Logs an operation that does not change the configuration.
 pub(super) fn log(by: TokenOrigin, what: &str) {
     tracing::info!(by = by.word(), what, "done");
 }

@@ -1,4 +1,4 @@
-//! Clients: who may come in, and what they are doing.
+//! Configured clients and their current activity.
 
 use std::sync::Arc;
 
@@ -22,17 +22,17 @@ pub(super) struct Clients {
 #[derive(Debug, Serialize, ToSchema)]
 struct Client {
     name: String,
-    /// Whether it has to bring a token, as all do but `anonymous`.
+    /// True if the client must send a token. Only `anonymous` needs none.
     has_token: bool,
-    /// Where it may come in; `null` for everywhere.
+    /// The endpoints that the client may use; `null` for all.
     #[schema(required)]
     endpoints: Option<Vec<String>>,
-    /// The preset that binds it besides that of the endpoint.
+    /// The preset that applies in addition to that of the endpoint.
     #[schema(required)]
     preset: Option<String>,
     #[schema(required)]
     rate: Option<Rate>,
-    /// Requests that it may have in flight.
+    /// The maximum number of requests in flight.
     #[schema(required)]
     max_calls: Option<usize>,
     #[schema(required)]
@@ -40,11 +40,11 @@ struct Client {
     sessions: usize,
     calls_in_flight: usize,
     calls: u64,
-    /// Requests that were refused because of its limits.
+    /// The number of requests refused because of the client's limits.
     refused: u64,
 }
 
-/// How often a client may ask.
+/// The request rate allowed to a client.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ClientRate)]
 struct Rate {
@@ -52,7 +52,7 @@ struct Rate {
     burst: u32,
 }
 
-/// Who may come in; nobody is listed where everybody may
+/// Lists the configured clients; empty if clients need no token
 #[utoipa::path(
     get,
     path = "/clients",
@@ -92,7 +92,7 @@ impl From<ClientReport> for Client {
     }
 }
 
-/// A door as the configuration names it.
+/// Returns the entrypoint's name in the configuration.
 fn word(door: &DoorName) -> String {
     match door {
         DoorName::Endpoint(name) => name.clone(),

@@ -1,5 +1,5 @@
-//! What the description says besides what the handlers say of themselves:
-//! its head, how to come in, and the refusals that routes have in common.
+//! The parts of the OpenAPI description that handlers do not supply: info, authentication, and
+//! shared error responses.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -18,42 +18,51 @@ use super::parts;
 use super::refusal::Told;
 use crate::http::routes::ADMIN;
 
-/// What can come on every route.
+/// Error responses of every route.
 pub(super) struct Always;
 
-/// What can come where a body is read.
+/// Error responses of routes that read a body.
 pub(super) struct ForBodies;
 
-/// What can come where one thing is named.
+/// Error responses of routes that address one item.
 pub(super) struct ForItems;
 
-/// What can come where something has to be in a certain state.
+/// Error responses of routes that require an item in a certain state.
 pub(super) struct ForConflicts;
 
-/// What can come where the configuration is changed.
+/// Error responses of routes that change the configuration.
 pub(super) struct ForChanges;
 
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
-#[expect(dead_code, reason = "it is for the description; `Named` reads it")]
+#[expect(
+    dead_code,
+    reason = "used only for the OpenAPI description; `Named` parses the value"
+)]
 pub(super) struct IdInPath {
-    /// As the configuration has it.
+    /// The id in the configuration.
     #[param(min_length = 1, max_length = 256)]
     id: String,
 }
 
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
-#[expect(dead_code, reason = "it is for the description; `Named` reads it")]
+#[expect(
+    dead_code,
+    reason = "used only for the OpenAPI description; `Named` parses the value"
+)]
 pub(super) struct NameInPath {
-    /// As the configuration has it.
+    /// The name in the configuration.
     #[param(min_length = 1, max_length = 256)]
     name: String,
 }
 
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
-#[expect(dead_code, reason = "it is for the description; `Numbered` reads it")]
+#[expect(
+    dead_code,
+    reason = "used only for the OpenAPI description; `Numbered` parses the value"
+)]
 pub(super) struct NumberInPath {
     #[param(minimum = 1)]
     number: u64,
@@ -62,8 +71,8 @@ pub(super) struct NumberInPath {
 #[derive(utoipa::OpenApi)]
 #[openapi(
     info(
-        title = "Narrows, the operator's API",
-        description = "What a running gateway does, and changes of it. Changes last until the program ends, or are written into the configuration file with `save=true`.",
+        title = "Narrows admin API",
+        description = "State and control of a running gateway. Changes last until the program ends, or are saved to the configuration file with `save=true`.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
     components(schemas(Told)),
@@ -71,7 +80,7 @@ pub(super) struct NumberInPath {
 )]
 struct Frame;
 
-/// This description
+/// Returns this OpenAPI description
 #[utoipa::path(
     get,
     path = "/openapi.json",
@@ -84,20 +93,20 @@ pub(super) async fn get_description(_: NoParams) -> Response {
     ([(CONTENT_TYPE, json)], TEXT.clone()).into_response()
 }
 
-/// The whole description, as it is served and as it stands in `docs/openapi.json`.
+/// Returns the complete description, as served and as stored in `docs/openapi.json`.
 pub(super) fn text() -> String {
     let (_, mut api) = parts();
     let paths = std::mem::take(&mut api.paths.paths).into_iter();
     api.paths.paths = paths
         .map(|(path, item)| (format!("{ADMIN}{path}"), item))
         .collect();
-    // It is made of texts alone.
+    // The description consists of strings and always serializes.
     let mut text = api.to_pretty_json().expect("a description is JSON");
     text.push('\n');
     text
 }
 
-/// Everything but the routes.
+/// Returns the description without the routes.
 pub(super) fn frame() -> OpenApi {
     let mut api = Frame::openapi();
     let components = api.components.get_or_insert_default();
@@ -113,30 +122,30 @@ pub(super) fn frame() -> OpenApi {
     api
 }
 
-/// By status; what each is about.
+/// The description of each error status.
 const REFUSALS: [(&str, &str); 11] = [
-    (
-        "400",
-        "The request cannot be read, or says what is not asked for",
-    ),
-    ("401", "No admin token, or a wrong one"),
+    ("400", "The request is malformed or has unknown parameters"),
+    ("401", "The admin token is missing or wrong"),
     (
         "403",
-        "From another machine, by a name or from a page that is not allowed",
+        "The client is on another machine, or its `Host` or `Origin` is not allowed",
     ),
-    ("404", "There is no such thing"),
-    ("408", "The body took too long"),
+    ("404", "The item does not exist"),
+    ("408", "The body arrived too slowly"),
     (
         "409",
-        "It is there already, or is switched off, or there is no file to save to",
+        "The item already exists or is disabled, or there is no file to save to",
     ),
     ("413", "The body is longer than 1 MiB"),
     ("415", "The body is not `application/json`"),
     (
         "422",
-        "The configuration would be wrong; `problems` says why",
+        "The resulting configuration would be invalid; `problems` lists the reasons",
     ),
-    ("429", "Too many wrong tokens, or too many who listen"),
+    (
+        "429",
+        "Too many wrong tokens, or too many readers of the event stream",
+    ),
     ("500", "The configuration file cannot be written"),
 ];
 

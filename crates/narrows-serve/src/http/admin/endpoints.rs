@@ -1,4 +1,4 @@
-//! Endpoints that join all servers, and what they list.
+//! Endpoints that join all servers, and their tool lists.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::admin::{Change, TokenOrigin};
 #[cfg(test)]
 mod tests;
 
-/// All endpoints that join the servers
+/// Lists all endpoints that join the servers
 #[utoipa::path(
     get,
     path = "/endpoints",
@@ -41,7 +41,7 @@ pub(super) async fn list_endpoints(
     Answer(StatusCode::OK, Endpoints { endpoints })
 }
 
-/// Gives an endpoint another preset, or none
+/// Sets or removes the preset of an endpoint
 #[utoipa::path(
     put,
     path = "/endpoints/{name}/preset",
@@ -49,7 +49,7 @@ pub(super) async fn list_endpoints(
     params(NameInPath, Save),
     request_body = PresetChoice,
     responses(
-        (status = 200, description = "What that came to", body = answer::Change),
+        (status = 200, description = "The result of the change", body = answer::Change),
         Always,
         ForBodies,
         ForItems,
@@ -69,7 +69,7 @@ pub(super) async fn switch_endpoint_preset(
     Ok(Answer(StatusCode::OK, made))
 }
 
-/// The tools as an endpoint lists them to clients that no preset of their own binds
+/// Lists the tools of an endpoint, as seen by clients without a preset of their own
 #[utoipa::path(
     get,
     path = "/catalogue",
@@ -100,7 +100,7 @@ pub(super) async fn get_catalogue(
     Ok(Answer(StatusCode::OK, catalogue))
 }
 
-/// The tools of an endpoint, and what they cost together.
+/// Returns the tools of an endpoint and their total token estimate.
 fn listed(gateway: &Gateway, endpoint: &str) -> Option<(Vec<CatalogueTool>, usize)> {
     let tool = |tool: ListedTool| CatalogueTool {
         name: tool.name,
@@ -128,7 +128,8 @@ fn endpoint(report: EndpointReport, tokens: usize) -> Endpoint {
     }
 }
 
-/// Where an endpoint is. Names are any text, and one segment of the path.
+/// Returns the path of an endpoint. Its name can contain any character and is escaped to one path
+/// segment.
 fn path(name: &str) -> String {
     let mut path = String::from("/mcp");
     if name == "default" {

@@ -1,39 +1,39 @@
-//! Entries of the configuration as the description tells of them. They are
-//! read by whoever changes the configuration, as they would be in the file.
+//! Schemas of configuration entries for the OpenAPI description. The `Operations` implementation
+//! parses the entries, with the same rules as for the file.
 
-#![expect(dead_code, reason = "these types are described, and never made")]
+#![expect(dead_code, reason = "used only for the OpenAPI description")]
 
 use std::collections::HashMap;
 
 use utoipa::ToSchema;
 
-/// A server as it stands in `mcpServers`. These are the usual keys; all of them
-/// are in docs/configuration.md.
+/// A server entry, as in `mcpServers`. This schema has the most common keys; docs/configuration.md
+/// lists all.
 #[derive(ToSchema)]
 pub(super) struct ServerConfig {
     #[schema(nullable = false)]
     command: Option<Command>,
-    /// Arguments for the program.
+    /// Command-line arguments.
     #[schema(nullable = false)]
     args: Option<Vec<String>>,
-    /// Environment variables for it, besides the ones it gets anyway.
+    /// Environment variables to add to the default ones.
     #[schema(nullable = false)]
     env: Option<HashMap<String, String>>,
-    /// The folder it runs in.
+    /// The working directory.
     #[schema(nullable = false)]
     cwd: Option<String>,
-    /// Where a server is that is not started here.
+    /// The URL of a remote server.
     #[schema(nullable = false)]
     url: Option<String>,
-    /// Headers for every request to it.
+    /// Headers to send with every request.
     #[schema(nullable = false)]
     headers: Option<HashMap<String, String>>,
-    /// `false` keeps it from being started.
+    /// `false` disables the server.
     #[schema(nullable = false)]
     enabled: Option<bool>,
 }
 
-/// The program of a server that is started here, or the program and its arguments.
+/// The program to run, or the program and its arguments.
 #[derive(ToSchema)]
 #[serde(untagged)]
 enum Command {
@@ -41,24 +41,24 @@ enum Command {
     ProgramAndArguments(Vec<String>),
 }
 
-/// A preset as it stands in `presets`; see docs/presets.md.
+/// A preset entry, as in `presets`; see docs/presets.md.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PresetConfig {
-    /// The same as in the path, if it is given.
+    /// Must equal the id in the path, if set.
     id: Option<String>,
-    /// For people.
+    /// Display name.
     name: Option<String>,
-    /// For people.
+    /// Description for display.
     description: Option<String>,
-    /// Which tools, in order; the last entry that matches decides. Without a
-    /// list, all of the servers that the other lists allow anything of.
+    /// Tool entries, in order; the last match decides. Without a list, a server's tools are all
+    /// allowed if the other lists allow any of its items.
     tools: Option<Vec<Selected>>,
     prompts: Option<Vec<Selected>>,
     resources: Option<Vec<Selected>>,
 }
 
-/// An entry of a preset: a pattern, or exactly one thing.
+/// A preset entry: a pattern or an exact item.
 #[derive(ToSchema)]
 #[serde(untagged)]
 enum Selected {
@@ -77,7 +77,7 @@ struct Exact {
     prompt_name: Option<String>,
     #[schema(nullable = false)]
     resource_key: Option<String>,
-    /// `false` forbids it.
+    /// `false` denies the item.
     #[schema(nullable = false)]
     enabled: Option<bool>,
 }

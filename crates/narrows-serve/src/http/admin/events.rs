@@ -1,4 +1,4 @@
-//! What happens, as server-sent events.
+//! The event stream of the gateway, as server-sent events.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -26,20 +26,20 @@ use super::refusal::Refusal;
 #[cfg(test)]
 mod tests;
 
-/// What happens from now on
+/// Streams events as they happen
 ///
-/// Server-sent events: `server_state`, `session_opened`, `session_closed`,
-/// `lists_changed`, `tool_changed`, `settings_changed`, `settings_refused`, `preset_switched`
-/// and, if `calls` asks for it, `call`. The data of each is a JSON object whose
-/// member `event` is that name. Who reads too slowly misses some and is told how many by an event
-/// `missed` with `{"count": n}`.
+/// Server-sent events: `server_state`, `session_opened`, `session_closed`, `lists_changed`,
+/// `tool_changed`, `settings_changed`, `settings_refused`, `preset_switched` and, with
+/// `calls=true`, `call`. The data of each event is a JSON object whose member `event` is the event
+/// name. A client that reads too slowly misses events; an event `missed` with `{"count": n}`
+/// reports the number.
 #[utoipa::path(
     get,
     path = "/events",
     tag = "records",
     params(ask::Events),
     responses(
-        (status = 200, description = "A stream that ends with the gateway", body = String, content_type = "text/event-stream"),
+        (status = 200, description = "A stream that stays open until the gateway stops", body = String, content_type = "text/event-stream"),
         Always
     )
 )]
@@ -69,13 +69,13 @@ pub(super) async fn get_events(
     Ok(answer)
 }
 
-/// About so many bytes are written at once.
+/// The approximate number of bytes in one write.
 const AT_ONCE: usize = 16 * 1024;
 
-/// One listener.
+/// A client that reads the event stream.
 struct Watch {
     happenings: Receiver<Arc<Happening>>,
-    /// None for who does not want to hear of each call.
+    /// `None` if the client did not ask for call events.
     calls: Option<Receiver<Arc<Happening>>>,
     beat: Interval,
     stop: CancellationToken,
@@ -83,7 +83,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// What is to be written next; `None` at the end.
+    /// Returns the next bytes to write; `None` at the end of the stream.
     async fn next(&mut self) -> Option<Bytes> {
         tokio::select! {
             biased;
@@ -97,7 +97,7 @@ impl Watch {
 
 type Heard = Result<Arc<Happening>, RecvError>;
 
-/// `None` where nobody wants to hear of calls.
+/// Returns `None` if the client did not ask for call events.
 async fn next_call(
     calls: &mut Option<Receiver<Arc<Happening>>>,
 ) -> Option<(Heard, &mut Receiver<Arc<Happening>>)> {
@@ -105,8 +105,8 @@ async fn next_call(
     Some((calls.recv().await, calls))
 }
 
-/// What is written of one happening, and of those that are there already: a
-/// write for each would cost more than what it tells.
+/// Encodes one event and all further events that are ready. A write for each event would cost more
+/// than encoding it.
 fn taken(heard: Heard, more: &mut Receiver<Arc<Happening>>) -> Option<Bytes> {
     let first = match heard {
         Ok(happening) => happening,

@@ -1,5 +1,5 @@
-//! What a request brings: names in the path, parameters, a body. What is not
-//! asked for is refused, so that a misspelt word is not taken for its absence.
+//! Extractors for path segments, query parameters and bodies. Unknown parameters are refused, so
+//! that a misspelt one is not silently ignored.
 
 use std::sync::Arc;
 
@@ -15,34 +15,34 @@ use crate::error::Refused;
 use crate::http::body::{self, BodyLimits};
 use crate::http::head::Head;
 
-/// The longest body, in bytes.
+/// The maximum body length in bytes.
 const MAX_BODY: usize = 1024 * 1024;
 
-/// The longest name of anything, in characters.
+/// The maximum length of a name in characters.
 pub(super) const MAX_NAME: usize = 256;
 
-/// A name: of a server, a preset, an endpoint.
+/// The name of a server, preset or endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct Name(pub(super) String);
 
-/// The name that is the variable part of the path.
+/// The name in the variable segment of the path.
 pub(super) struct Named(pub(super) String);
 
-/// The number that is the variable part of the path.
+/// The number in the variable segment of the path.
 pub(super) struct Numbered(pub(super) u64);
 
-/// The parameters.
+/// The query parameters.
 pub(super) struct Params<T>(pub(super) T);
 
-/// For routes that know no parameter.
+/// For routes without query parameters.
 pub(super) type NoParams = Params<Nothing>;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Nothing {}
 
-/// The body, which is JSON.
+/// The JSON body.
 pub(super) struct Given<T>(pub(super) T);
 
 impl TryFrom<String> for Name {
@@ -50,9 +50,11 @@ impl TryFrom<String> for Name {
 
     fn try_from(name: String) -> Result<Name, String> {
         match name.chars().count() {
-            0 => Err("a name is empty".into()),
+            0 => Err("a name must not be empty".into()),
             1..=MAX_NAME => Ok(Name(name)),
-            _ => Err(format!("a name is longer than {MAX_NAME} characters")),
+            _ => Err(format!(
+                "a name must not be longer than {MAX_NAME} characters"
+            )),
         }
     }
 }
@@ -72,10 +74,10 @@ impl<S: Send + Sync> FromRequestParts<S> for Numbered {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Numbered, Refusal> {
         let text = path(parts, state).await?;
-        // Numbers have one spelling here: `+1` and `01` are none.
+        // Only the canonical spelling of a number is accepted, not `+1` or `01`.
         let number = text.parse().ok().filter(|n: &u64| n.to_string() == text);
         let number = number.filter(|number| *number > 0);
-        let what = || Refusal::Malformed(format!("'{text}' is not the number of a session"));
+        let what = || Refusal::Malformed(format!("'{text}' is not a session number"));
         number.map(Numbered).ok_or_else(what)
     }
 }
@@ -107,7 +109,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<Office>> for Given<T> {
         let bytes = body::read(request.into_body(), limits, || Ok(())).await;
         let bytes = bytes.map_err(Refusal::Edge)?;
         let value = serde_json::from_slice(&bytes);
-        let value = value.map_err(|error| Refusal::Malformed(format!("the body: {error}")))?;
+        let value = value.map_err(|error| Refusal::Malformed(format!("invalid body: {error}")))?;
         Ok(Given(value))
     }
 }

@@ -1,4 +1,4 @@
-//! Presets, and where they are in force.
+//! Presets and their uses.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::refusal::Refusal;
 use super::{Office, change};
 use crate::admin::{Change, TokenOrigin};
 
-/// All presets
+/// Lists all presets
 #[utoipa::path(
     get,
     path = "/presets",
@@ -51,7 +51,7 @@ pub(super) async fn list_presets(
     Answer(StatusCode::OK, Presets { presets })
 }
 
-/// Adds a preset, or puts another in its place
+/// Adds or replaces a preset
 #[utoipa::path(
     put,
     path = "/presets/{id}",
@@ -59,8 +59,8 @@ pub(super) async fn list_presets(
     params(IdInPath, Save),
     request_body = PresetConfig,
     responses(
-        (status = 200, description = "It was there, and is another now", body = answer::Change),
-        (status = 201, description = "It is new", body = answer::Change),
+        (status = 200, description = "The preset was replaced", body = answer::Change),
+        (status = 201, description = "The preset was added", body = answer::Change),
         Always,
         ForBodies,
         ForChanges
@@ -90,7 +90,7 @@ pub(super) async fn put_preset(
     tag = "presets",
     params(IdInPath, Save),
     responses(
-        (status = 200, description = "What that came to", body = answer::Change),
+        (status = 200, description = "The result of the change", body = answer::Change),
         Always,
         ForItems,
         ForChanges

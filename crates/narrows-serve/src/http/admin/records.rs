@@ -1,4 +1,4 @@
-//! What was done: the last calls, and what shaping saved.
+//! Recorded calls, and the savings from shaping results.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use super::given::{Name, NoParams, Params};
 #[cfg(test)]
 mod tests;
 
-/// What shaping came to since the start.
+/// The savings from shaping results since the start.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Savings {
-    /// RFC 3339.
+    /// Time of the start, RFC 3339.
     since: String,
     #[serde(flatten)]
     sums: Sums,
@@ -39,18 +39,18 @@ struct ToolSavings {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = SavingsSums)]
 struct Sums {
-    /// Results that were shaped.
+    /// The number of results that were shaped.
     results: u64,
-    /// Results that should have been and were passed on as they came.
+    /// The number of results that could not be shaped and were passed on unchanged.
     failed: u64,
     chars_before: u64,
     chars_after: u64,
-    /// Estimated, as all tokens here.
+    /// An estimate, like all token counts.
     tokens_before: u64,
     tokens_after: u64,
 }
 
-/// The last calls, the newest first
+/// Lists recorded calls, newest first
 #[utoipa::path(
     get,
     path = "/calls",
@@ -69,7 +69,7 @@ pub(super) async fn list_calls(
     Answer(StatusCode::OK, Calls { calls })
 }
 
-/// What shaping saved since the start
+/// Returns the savings from shaping results since the start
 #[utoipa::path(
     get,
     path = "/savings",

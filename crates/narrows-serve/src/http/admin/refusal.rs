@@ -1,5 +1,4 @@
-//! Errors of the operator's API: the one place where they become statuses and
-//! words.
+//! Errors of the admin API: the only place that maps them to statuses and codes.
 
 use std::borrow::Cow;
 
@@ -18,19 +17,19 @@ use crate::error::Refused;
 #[cfg(test)]
 mod tests;
 
-/// When to come back, in seconds.
+/// The retry delay in seconds.
 const LATER: HeaderValue = HeaderValue::from_static("1");
 
-/// Why a request is not done.
+/// The reason why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// What the edge refuses on every way in.
+    /// A refusal that is common to all entrypoints.
     Edge(Refused),
-    /// A body, a parameter or a part of the path that cannot be read.
+    /// An invalid body, parameter or path segment.
     Malformed(String),
     NoToken,
     WrongToken,
-    /// The peer is on another machine.
+    /// The client is on another machine.
     NotLocal,
     TooManyWrongTokens,
     TooManyListeners,
@@ -38,16 +37,16 @@ pub(super) enum Refusal {
         kind: &'static str,
         name: String,
     },
-    /// The server is switched off, so that it cannot be started anew.
+    /// The server is disabled, so it cannot be restarted.
     Disabled(String),
-    /// The server cannot be started as it is configured.
+    /// The server cannot start with its current configuration.
     LeftOut(LeftOutServer),
     Rejected(Rejected),
-    /// Work on a change ended without a result.
+    /// The task that executed the change ended without a result.
     Broken,
 }
 
-/// An error as it is told.
+/// The body of an error response.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Error)]
 pub(super) struct Told {
@@ -57,23 +56,23 @@ pub(super) struct Told {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ErrorDetail)]
 struct ToldError {
-    /// A word that programs can rely on.
+    /// Stable error code.
     #[schema(value_type = Word)]
     code: &'static str,
-    /// For people.
+    /// Message for display.
     message: String,
-    /// What is wrong with the configuration that would result, one line each.
+    /// The problems of the resulting configuration, one line each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false, min_items = 1)]
     problems: Vec<String>,
 }
 
-/// The words of errors.
+/// The error codes of the admin API.
 #[derive(ToSchema)]
 #[schema(as = ErrorCode, rename_all = "snake_case")]
 #[expect(
     dead_code,
-    reason = "it is for the description; tests hold it to what is told"
+    reason = "used only for the OpenAPI description; a test compares it with the actual codes"
 )]
 enum Word {
     Malformed,
@@ -116,7 +115,7 @@ impl Refusal {
         }
     }
 
-    /// The word that programs can rely on.
+    /// Returns the stable error code.
     pub(super) fn code(&self) -> &'static str {
         match (self, self.status()) {
             (Refusal::Rejected(Rejected::NoFile), _) => "no_file",
@@ -142,27 +141,37 @@ impl Refusal {
         let text: &'static str = match self {
             Refusal::Edge(refused) => return refused.message(),
             Refusal::Malformed(what) => return what.as_str().into(),
-            Refusal::NoToken => "this needs the admin token: `Authorization: Bearer nra_…`",
-            Refusal::WrongToken => "this is not the admin token",
-            Refusal::NotLocal => "only this machine may operate the gateway",
+            Refusal::NoToken => "an admin token is required: `Authorization: Bearer nra_…`",
+            Refusal::WrongToken => "the admin token is not valid",
+            Refusal::NotLocal => {
+                "the admin API accepts only clients on this machine (see admin.remote)"
+            }
             Refusal::TooManyWrongTokens => {
-                return format!("{MAX_WAITING} requests with wrong tokens are waiting").into();
+                return format!(
+                    "{MAX_WAITING} requests with wrong tokens are already waiting; try again later"
+                )
+                .into();
             }
             Refusal::TooManyListeners => {
-                return format!("{MAX_LISTENERS} are listening to what happens").into();
+                return format!(
+                    "{MAX_LISTENERS} clients already read the event stream; try again later"
+                )
+                .into();
             }
             Refusal::Unknown { kind, name } => {
                 return format!("there is no {kind} '{name}'").into();
             }
             Refusal::Disabled(server) => {
-                return format!("the server '{server}' is switched off").into();
+                return format!("server '{server}' is disabled").into();
             }
             Refusal::LeftOut(LeftOutServer { id, reason, .. }) => {
-                return format!("the server '{id}' cannot be started: {reason}").into();
+                return format!("server '{id}' cannot be started: {reason}").into();
             }
-            Refusal::Rejected(Rejected::Invalid(_)) => "the configuration would be wrong",
+            Refusal::Rejected(Rejected::Invalid(_)) => {
+                "the resulting configuration would be invalid"
+            }
             Refusal::Rejected(rejected) => return rejected.to_string().into(),
-            Refusal::Broken => "the change came to no end; the log may tell why",
+            Refusal::Broken => "the change did not complete; see the log",
         };
         text.into()
     }

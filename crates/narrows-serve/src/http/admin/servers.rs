@@ -1,4 +1,4 @@
-//! Servers: what they are and offer, adding and removing them.
+//! Servers: their state and tools, and operations on them.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::refusal::Refusal;
 use super::{Office, change};
 use crate::admin::{Change, LeftOutServer, TokenOrigin};
 
-/// All servers, in the order of the configuration
+/// Lists all servers in configuration order
 #[utoipa::path(
     get,
     path = "/servers",
@@ -43,7 +43,7 @@ pub(super) async fn list_servers(
     params(Save),
     request_body = NewServer,
     responses(
-        (status = 201, description = "What that came to", body = answer::Change),
+        (status = 201, description = "The result of the change", body = answer::Change),
         Always,
         ForBodies,
         ForChanges
@@ -63,7 +63,7 @@ pub(super) async fn add_server(
     Ok(Answer(StatusCode::CREATED, made))
 }
 
-/// One server and its tools
+/// Returns a server and its tools
 #[utoipa::path(
     get,
     path = "/servers/{id}",
@@ -87,7 +87,7 @@ pub(super) async fn get_server(
     Ok(Answer(StatusCode::OK, details))
 }
 
-/// Puts another entry in the place of a server's
+/// Replaces the configuration of a server
 #[utoipa::path(
     put,
     path = "/servers/{id}",
@@ -95,7 +95,7 @@ pub(super) async fn get_server(
     params(IdInPath, Save),
     request_body = OtherServer,
     responses(
-        (status = 200, description = "What that came to", body = answer::Change),
+        (status = 200, description = "The result of the change", body = answer::Change),
         Always,
         ForBodies,
         ForItems,
@@ -121,7 +121,7 @@ pub(super) async fn replace_server(
     tag = "servers",
     params(IdInPath, Save),
     responses(
-        (status = 200, description = "What that came to", body = answer::Change),
+        (status = 200, description = "The result of the change", body = answer::Change),
         Always,
         ForItems,
         ForChanges
@@ -137,14 +137,14 @@ pub(super) async fn remove_server(
     Ok(Answer(StatusCode::OK, made))
 }
 
-/// Switches a server on
+/// Enables a server
 #[utoipa::path(
     post,
     path = "/servers/{id}/enable",
     tag = "servers",
     params(IdInPath, Save),
     responses(
-        (status = 200, description = "What that came to", body = answer::Change),
+        (status = 200, description = "The result of the change", body = answer::Change),
         Always,
         ForItems,
         ForChanges
@@ -161,14 +161,14 @@ pub(super) async fn enable_server(
     Ok(Answer(StatusCode::OK, made))
 }
 
-/// Switches a server off
+/// Disables a server
 #[utoipa::path(
     post,
     path = "/servers/{id}/disable",
     tag = "servers",
     params(IdInPath, Save),
     responses(
-        (status = 200, description = "What that came to", body = answer::Change),
+        (status = 200, description = "The result of the change", body = answer::Change),
         Always,
         ForItems,
         ForChanges
@@ -185,14 +185,14 @@ pub(super) async fn disable_server(
     Ok(Answer(StatusCode::OK, made))
 }
 
-/// Makes the connection to a server anew
+/// Restarts a server
 #[utoipa::path(
     post,
     path = "/servers/{id}/restart",
     tag = "servers",
     params(IdInPath),
     responses(
-        (status = 202, description = "It is being started", body = ServerDetail),
+        (status = 202, description = "The server is starting", body = ServerDetail),
         Always,
         ForItems,
         ForConflicts
@@ -218,7 +218,7 @@ pub(super) async fn restart_server(
     Ok(Answer(StatusCode::ACCEPTED, ServerDetail { server }))
 }
 
-/// The server with this id, if it cannot be started as it is configured.
+/// Returns the server with this id if it cannot start with its current configuration.
 fn left_out(office: &Office, id: &str) -> Option<LeftOutServer> {
     let all = office.desk.operations.status().left_out;
     all.into_iter().find(|out| out.id == id)

@@ -1,4 +1,4 @@
-//! Sessions: who is here, under which presets, and for how long.
+//! Open sessions, and operations on them.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::refusal::Refusal;
 use super::{Office, change};
 use crate::admin::TokenOrigin;
 
-/// All sessions, the oldest first
+/// Lists all sessions, oldest first
 #[utoipa::path(
     get,
     path = "/sessions",
@@ -30,7 +30,7 @@ pub(super) async fn list_sessions(
     Answer(StatusCode::OK, Sessions { sessions })
 }
 
-/// Puts another preset in force for one session, or that of its endpoint again
+/// Sets the preset of a session, or restores that of its endpoint
 #[utoipa::path(
     put,
     path = "/sessions/{number}/preset",
@@ -38,7 +38,7 @@ pub(super) async fn list_sessions(
     params(NumberInPath),
     request_body = PresetChoice,
     responses(
-        (status = 200, description = "The session now", body = SessionDetail),
+        (status = 200, description = "The session after the change", body = SessionDetail),
         Always,
         ForBodies,
         ForItems
@@ -67,7 +67,7 @@ pub(super) async fn switch_session_preset(
     path = "/sessions/{number}",
     tag = "sessions",
     params(NumberInPath),
-    responses((status = 204, description = "It has ended"), Always, ForItems)
+    responses((status = 204, description = "The session has ended"), Always, ForItems)
 )]
 pub(super) async fn end_session(
     State(office): State<Arc<Office>>,

@@ -1,4 +1,4 @@
-//! How the whole is.
+//! The state of the gateway.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::answer::{Answer, ServerCounts, Status};
 use super::description::Always;
 use super::given::NoParams;
 
-/// How the gateway and its configuration are
+/// Returns the state of the gateway and its configuration
 #[utoipa::path(
     get,
     path = "/status",

@@ -3,7 +3,7 @@ use serde_json::Value;
 
 use super::description;
 
-/// To renew it: `UPDATE_EXPECT=1 cargo test -p narrows-serve description`.
+/// Update with `UPDATE_EXPECT=1 cargo test -p narrows-serve description`.
 #[test]
 fn the_description_is_the_one_in_the_documents() {
     let kept = expect_file!["../../../../../docs/openapi.json"];
@@ -33,7 +33,7 @@ fn every_operation_tells_who_is_refused_and_has_a_name_of_its_own() {
     assert_eq!(names.len(), all);
 }
 
-/// Whatever is referred to has to be there: nobody else would look.
+/// Nothing else checks that references in the description resolve.
 #[test]
 fn every_reference_leads_somewhere() {
     let api: Value = serde_json::from_str(&description::text()).expect("JSON");

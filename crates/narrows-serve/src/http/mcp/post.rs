@@ -1,9 +1,9 @@
-//! One message, or a batch of them, by POST.
+//! POST requests with one message or a batch.
 //!
-//! The form of the answer is decided by the first thing that happens. If that
-//! is the outcome, the answer is plain JSON and nothing besides the call
-//! itself was ever needed for it. If it is an event (or silence for so long
-//! that the client should see a sign of life), the answer becomes a stream.
+//! The first step of the call decides the format of the response. If that step is the result, the
+//! response is plain JSON, which needs nothing besides the call itself. If it is an event, or if
+//! the call stays silent for so long that the client needs a sign of life, the response becomes a
+//! stream.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -35,7 +35,7 @@ use crate::http::{answer, entry};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 
-/// A refusal, under the id of the request that it answers.
+/// A refusal and the id of the request that it answers.
 pub(in crate::http) struct Refusal {
     id: Option<Id>,
     why: Refused,
@@ -59,8 +59,8 @@ impl From<Refused> for Refusal {
     }
 }
 
-/// Answers a POST. `headers` is an empty map for the answer; `own` gives what is
-/// counted of the memory of a client without a session.
+/// Answers a POST. `headers` is an empty map for the response; `own` returns the memory shares of a
+/// client without a session.
 pub(in crate::http) async fn post(
     edge: &Edge,
     target: &Target<'_>,
@@ -82,7 +82,7 @@ pub(in crate::http) async fn post(
     let message = match message {
         Incoming::Single(message) => message,
         Incoming::Batch(entries) => {
-            // Each of the requests takes its own.
+            // Each request of a batch acquires its own permit.
             drop(permit);
             let session = found.session()?;
             let call = Call::batch(&session.session, entries)?;
@@ -96,8 +96,8 @@ pub(in crate::http) async fn post(
         Message::Request(request) if &*request.method == "initialize" => {
             let hello = Hello::read(request.params.as_ref());
             let hello = hello.map_err(|why| Refusal::of(&request.id, why))?;
-            // Boxed, as the batch is, so that the usual request does not carry
-            // the room that these rare ones need.
+            // Boxed, like the batch, so that the future of an ordinary request does not reserve
+            // space for these rare cases.
             Box::pin(initialize(
                 edge, target, principal, request.id, hello, accept,
             ))
@@ -124,12 +124,12 @@ pub(in crate::http) async fn post(
     }
 }
 
-/// The content of a body.
+/// A received body and its message.
 struct Received {
     message: Incoming,
-    /// Its length.
+    /// The length of the body.
     bytes: usize,
-    /// The client's permit for it, where it was taken already.
+    /// The client's permit for the request, if it was acquired before the body was read.
     permit: Option<ClientPermit>,
 }
 
@@ -149,8 +149,8 @@ async fn receive(
         }
     };
     let frame = body::read(body, edge.body_limits(memory), || {
-        // Answers to questions of servers are not limited, and what a body
-        // holds is not known yet.
+        // Answers to requests from servers are not limited, and the content of the body is not
+        // known yet.
         if !head.found.owes_an_answer() {
             permit = entry::permit(edge, &head.principal)?;
         }
@@ -207,8 +207,8 @@ async fn initialize(
     Ok(answer)
 }
 
-/// Returns the answer to one request, in the form that its first step decides.
-/// `headers` is an empty map for it.
+/// Returns the response to one request, in the format that its first step decides. `headers` is an
+/// empty map for the response.
 fn begun(
     edge: &Edge,
     session: &HttpSession,
@@ -222,8 +222,8 @@ fn begun(
             answer::charged_to(answer, session.session.memory())
         }
         First::Answer(Answer::Limited { id, error, after }) => {
-            // Clients that see another status here take their connection for
-            // broken, and what else they do over it with it.
+            // With another status, clients would consider the connection broken and abandon their
+            // other requests on it.
             answer::limited(StatusCode::OK, after, encode_error(Some(&id), &error))
         }
         First::Answer(answer) => whole(answer.encode(session.session.memory())),
@@ -233,8 +233,8 @@ fn begun(
     }
 }
 
-/// A batch: one array, unless something precedes the last of its answers. On a
-/// stream each answer is a message of its own, the moment it is there.
+/// Runs a batch. The response is one array, unless an event precedes the last answer. Then it is a
+/// stream, and each answer is sent as a separate message as soon as it is ready.
 async fn run_batch(
     edge: &Edge,
     session: &HttpSession,
@@ -262,8 +262,7 @@ async fn run_batch(
     stream(edge, session, waiting.leave(), before)
 }
 
-/// An answer in JSON; if there is none, because the client took its request
-/// back, nothing but the word that it was received.
+/// Returns a JSON response, or 202 if there is no message because the client cancelled the request.
 fn whole(message: Option<Bytes>) -> Response<Body> {
     match message {
         Some(message) => answer::message(StatusCode::OK, message),
@@ -277,13 +276,13 @@ fn stream(edge: &Edge, session: &HttpSession, call: Call, before: Vec<Bytes>) ->
     answer::events(Body::Events(Box::new(begin(session, events))))
 }
 
-/// A call whose answer has no form yet. If the connection breaks meanwhile,
-/// the call runs on: a disconnect is no cancellation. Nobody can come back for
-/// its messages then, since no event id has been given out.
+/// A call whose response has no format yet. If the connection breaks, the call continues, because a
+/// disconnect does not cancel it. Its messages cannot be resumed then, since the client has
+/// received no event id.
 struct Waiting<'e> {
     call: Option<Call>,
     tasks: &'e TaskTracker,
-    /// How long the call may stay silent; never, if the client reads no events.
+    /// The time that the call may stay silent; `None` if the client reads no events.
     patience: Option<Duration>,
     timers: &'e Arc<Timers>,
     silence: Option<Timer>,
@@ -303,7 +302,7 @@ impl<'e> Waiting<'e> {
                 call.deafen();
                 None
             }
-            // A client that reads nothing else gets its stream right away.
+            // A client that accepts only events gets its stream at once.
             Accept { json: false, .. } => Some(Duration::ZERO),
             Accept { .. } => Some(edge.settings.keep_alive),
         };
@@ -316,7 +315,7 @@ impl<'e> Waiting<'e> {
         }
     }
 
-    /// Waits for the next thing that happens.
+    /// Polls for the next step of the call or the end of its silence limit.
     fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<First> {
         if self.patience == Some(Duration::ZERO) {
             return Poll::Ready(First::Silence);
@@ -325,7 +324,7 @@ impl<'e> Waiting<'e> {
             return Poll::Ready(First::End);
         };
         if let Poll::Ready(step) = call.poll_step(cx) {
-            // What is over need not be carried on by anybody.
+            // A call that is over needs no task to finish it.
             if call.is_over() {
                 self.call = None;
             }
@@ -344,11 +343,9 @@ impl<'e> Waiting<'e> {
         Pin::new(silence).poll(cx).map(|()| First::Silence)
     }
 
-    /// The call, to be carried on as a stream.
+    /// Returns the call, to be continued as a stream.
     fn leave(mut self) -> Call {
-        self.call
-            .take()
-            .expect("only a call at its end is given up")
+        self.call.take().expect("the call is not over")
     }
 }
 

@@ -1,9 +1,9 @@
-//! Measurements as text, for scrapers.
+//! Prometheus text output.
 //!
-//! Written by hand, since two formats have to be met that differ in little: the
-//! classic one (0.0.4) calls a counter by the name of its samples, with
-//! `_total`, and OpenMetrics (1.0.0) without it and ends in `# EOF`. A library
-//! that writes one of them leaves the readers of the other without the types.
+//! The two formats differ in details: the classic one (0.0.4) names a counter like its samples,
+//! with `_total`; OpenMetrics (1.0.0) names it without `_total` and ends with `# EOF`. A library
+//! that writes only one format leaves readers of the other without types, so this module writes
+//! both itself.
 
 use std::fmt::Write as _;
 
@@ -17,8 +17,8 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// What a client accepts at least as gladly as the other. Who says
-    /// nothing, or that anything will do, gets the classic format.
+    /// Returns the format that the client prefers, and OpenMetrics if it prefers neither. Without a
+    /// preference for either format by name, the classic one is used.
     pub(super) fn asked_for<'a>(accept: impl IntoIterator<Item = &'a HeaderValue>) -> Format {
         let (mut open, mut classic) = (0.0_f32, 0.0_f32);
         let values = accept.into_iter().filter_map(|value| value.to_str().ok());
@@ -108,9 +108,8 @@ fn sample(name: &str, sample: &Sample, text: &mut String) {
     }
 }
 
-/// A bound in the one spelling that OpenMetrics has for it, so that a series
-/// has the same name from whatever wrote it: whole numbers with a point,
-/// exponents with two digits.
+/// Formats a bucket bound in the canonical form of OpenMetrics, so that a series has the same name
+/// from every exporter: whole numbers with a decimal point, exponents with two digits.
 fn spelled(bound: f64) -> String {
     let text = format!("{bound:?}");
     match text.split_once("e-") {
@@ -135,7 +134,7 @@ fn labels(labels: &[(&'static str, Label)], le: Option<&str>, text: &mut String)
     }
 }
 
-/// Help of the classic format has no quotes to escape.
+/// Escapes help text and label values. Help in the classic format does not escape quotes.
 fn escape(word: &str, quotes: bool, text: &mut String) {
     for letter in word.chars() {
         match letter {

@@ -4,7 +4,7 @@ const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 const THERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
 const ELSEWHERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
 
-/// The place, and what gave way for it.
+/// Returns the place of a new connection, and the evictions that made room for it.
 fn admit(occupancy: &Arc<Occupancy>, address: IpAddr) -> (Option<Place>, Vec<Evicted>) {
     let mut evicted = Vec::new();
     let place = occupancy.admit(address, |what| evicted.push(what));
@@ -25,7 +25,7 @@ fn is_evicted(place: &Place) -> bool {
 async fn silent_connections_give_way_before_idle_ones_and_busy_ones_never() {
     let occupancy = Occupancy::new(4, 100);
     let idle: Vec<Place> = (0..2).map(|_| place(&occupancy, HERE)).collect();
-    // The second has been idle for longer.
+    // The second connection has been idle for longer.
     for at in [1, 0] {
         idle[at].begin();
         tokio::time::advance(std::time::Duration::from_secs(1)).await;
@@ -67,7 +67,7 @@ async fn one_address_takes_its_own_share_and_this_machine_is_free() {
     second.begin();
     third.begin();
     assert!(admit(&occupancy, THERE).0.is_none());
-    // An idle one gives way as well, but none of another address.
+    // An idle connection is evicted too, but none of another address.
     let other = place(&occupancy, ELSEWHERE);
     other.begin();
     other.rest();

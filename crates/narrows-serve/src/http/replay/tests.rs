@@ -1,7 +1,6 @@
 use super::*;
 
-/// Pushes messages of these sizes, then reads everything from `from` on, as
-/// `number:size`.
+/// Pushes messages of these sizes, then reads all from `from` on, as `number:size`.
 #[track_caller]
 fn check(bounds: Bounds, sizes: &[usize], from: u64, expected: &str) {
     let mut replay = Replay::new(bounds);

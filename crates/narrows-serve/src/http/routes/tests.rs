@@ -32,7 +32,7 @@ fn endpoints_by_name() {
     check("/mcp/a%20b", "endpoint a b");
 }
 
-/// Some clients take only URLs that end in the name of the transport.
+/// Some clients accept only URLs that end in the name of the transport.
 #[test]
 fn endpoints_before_the_transport() {
     check("/lazy/mcp", "endpoint lazy");
@@ -41,7 +41,7 @@ fn endpoints_before_the_transport() {
     check("/a%20b/mcp", "endpoint a b");
     check("/lazy/sse", "sse endpoint lazy");
     check("/lazy/ws", "ws endpoint lazy");
-    // Names that stand first in fixed paths are those paths.
+    // A name that begins a fixed path always means that path.
     check("/mcp/mcp", "endpoint mcp");
     check("/mcp/sse", "endpoint sse");
     check("/sse/mcp", "sse endpoint mcp");
@@ -172,8 +172,8 @@ fn endpoints_with_the_name_of_a_fixed_path() {
     }
 }
 
-/// The whole surface. The routes of the admin API are those of its description,
-/// from which they are mounted.
+/// All routes of the HTTP edge. Those of the admin API come from its description, from which they
+/// are mounted.
 #[test]
 fn every_path_with_its_methods_and_its_service() {
     let mut table = String::new();

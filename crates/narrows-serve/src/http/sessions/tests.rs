@@ -7,8 +7,8 @@ const BOUNDS: Bounds = Bounds {
     bytes: 1000,
 };
 
-/// Streams numbered from 1, each of this many bytes; those below `ended` have
-/// ended. What is left after trimming to `max_bytes`.
+/// Creates streams numbered from 1 with a message of each size, ends those numbered below `ended`,
+/// trims them to `max_bytes`, and checks which streams are left.
 #[track_caller]
 fn check(sizes: &[usize], ended: u64, max_bytes: usize, expected: &[u64]) {
     let mut calls = CallStreams {

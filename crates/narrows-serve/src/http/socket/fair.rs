@@ -1,7 +1,7 @@
-//! A TCP stream that lets other connections have their turn.
+//! A TCP stream that yields to other connections.
 //!
-//! A client that sends faster than its bytes are read never makes a read wait,
-//! so that its task would occupy a thread for megabytes.
+//! If a client sends faster than its bytes are read, reads never wait, and its task would occupy a
+//! thread for megabytes.
 
 use std::io;
 use std::pin::Pin;
@@ -10,12 +10,12 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// Bytes read in one turn.
+/// The number of bytes read before yielding.
 const TURN: usize = 32 * 1024;
 
 pub(super) struct FairStream {
     stream: TcpStream,
-    /// Bytes read in this turn.
+    /// The number of bytes read since the last yield.
     read: usize,
 }
 
@@ -101,7 +101,7 @@ mod tests {
             .await
             .unwrap();
         let (accepted, _) = listener.accept().await.unwrap();
-        // More than one turn waits in the socket before the first read.
+        // Fills the socket with more than one turn of data before the first read.
         let mut sent = 0;
         while sent < 2 * TURN {
             sent += client.write(&[0; 16 * 1024]).await.unwrap();

@@ -17,7 +17,7 @@ impl Wake for Woken {
     }
 }
 
-/// Reads what is there, as sizes: `1:5 2:7 ...` if more may come, `.` at the end.
+/// Reads the available messages as sizes: `1:5 2:7 ...` if more may follow, `.` at the end.
 fn read(reader: &mut Reader, woken: &Arc<Woken>) -> String {
     let waker = Waker::from(woken.clone());
     let mut cx = Context::from_waker(&waker);
@@ -94,7 +94,7 @@ fn a_reader_that_was_away_too_long_misses_the_oldest() {
     for size in [6, 7, 8, 9] {
         push(&stream, size);
     }
-    // A notice in their place says how many.
+    // A notice takes the place of the dropped messages and states their number.
     let notice = Notice::not_kept(2).encode();
     let expected = format!("3:{} 4:8 5:9 ...", notice.len());
     assert_eq!(read(&mut reader, &woken), expected);
@@ -123,7 +123,7 @@ async fn a_stream_counts_as_delivered_when_its_end_was_read() {
     assert_eq!(stream.delivered(), Some(now));
 }
 
-/// A message with a number in place of its text, if it is a response.
+/// Lists the remaining messages: for a response its id and error code, for a notification its text.
 fn outline(reader: &mut Reader) -> String {
     let waker = Waker::from(Arc::<Woken>::default());
     let mut cx = Context::from_waker(&waker);

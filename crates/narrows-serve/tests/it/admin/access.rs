@@ -1,4 +1,4 @@
-//! Who comes in.
+//! Tests of authentication and local access.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{CONFIGURED, OF_THIS_RUN, Office};
 use crate::client::{Client, Reply};
 use crate::{Gate, within};
 
-/// Status and word.
+/// Returns the status and error code.
 fn refusal(reply: &Reply) -> (u16, Value) {
     (reply.status, reply.json()["error"]["code"].clone())
 }
@@ -130,13 +130,13 @@ async fn who_tries_many_tokens_is_told_to_come_back_later() {
         desk.wrong_token_delay = hour;
     })
     .await;
-    // Nine at once: eight wait for their answer, whichever they are.
+    // Of nine concurrent requests, eight wait for their delayed answer and one is refused at once.
     let tries = (0..9).map(|_| Box::pin(with_token(&office, "Bearer nra_guess")));
     let answered = within("one of them", select_all(tries));
     let (reply, _, others) = answered.await;
     assert_eq!(refusal(&reply), (429, "too_many".into()));
     assert_eq!(reply.header("retry-after"), Some("1"));
-    // They are in nobody's way.
+    // The waiting requests do not affect a client with a valid token.
     assert_eq!(office.get("/status").await.status, 200);
     assert_eq!(others.len(), 8);
 }

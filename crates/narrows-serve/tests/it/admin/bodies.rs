@@ -1,8 +1,8 @@
-//! Bodies that are not what is asked for.
+//! Tests of invalid request bodies.
 
 use super::{CONFIGURED, Office};
 
-/// Every route with a body, and a body that it takes.
+/// Every route that takes a body, with a valid body.
 const ROUTES: [(&str, &str, &str); 5] = [
     ("POST", "/servers", r#"{"id":"a","config":{"command":"x"}}"#),
     ("PUT", "/servers/a", r#"{"config":{"command":"x"}}"#),
@@ -11,7 +11,7 @@ const ROUTES: [(&str, &str, &str); 5] = [
     ("PUT", "/sessions/1/preset", r#"{"preset":null}"#),
 ];
 
-/// Status and word of the answer to a body of this type.
+/// Returns the status and error code of the response to a body of this content type.
 async fn answer(office: &Office, route: (&str, &str), kind: Option<&str>, body: &str) -> String {
     let token = format!("Bearer {CONFIGURED}");
     let mut headers = vec![("authorization", token.as_str())];

@@ -1,4 +1,4 @@
-//! Changes as they are handed on, and what comes back.
+//! Tests of changes: the operations requested, and their results.
 
 use narrows_serve::admin::{Change, Keep, Rejected};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::Office;
 use crate::within;
 
-/// Asks for a change, and says what was handed on.
+/// Requests a change, and returns the operation that the recorder received.
 async fn change(
     office: &Office,
     method: &str,
@@ -201,7 +201,7 @@ async fn a_change_is_made_although_nobody_waits_for_it() {
     let connection = office.begin("DELETE", "/servers/demo", "").await;
     within("the change", office.recorder.arrived()).await;
     drop(connection);
-    // By the time another is answered, the edge has seen that one leave.
+    // Once another request has been answered, the edge has noticed the disconnect.
     assert_eq!(office.get("/status").await.status, 200);
     office.recorder.resume();
     let made = async {

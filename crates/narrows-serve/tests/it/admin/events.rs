@@ -1,4 +1,4 @@
-//! The stream of what happens.
+//! Tests of the event stream.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ async fn so_many_listen_and_no_more() {
     assert_eq!(reply.status, 429);
     assert_eq!(reply.json()["error"]["code"], "too_many");
     assert_eq!(reply.header("retry-after"), Some("1"));
-    // Who leaves makes room.
+    // A client that disconnects makes room for another.
     drop(streams.pop());
     let again = async {
         loop {

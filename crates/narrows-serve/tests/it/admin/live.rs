@@ -1,4 +1,4 @@
-//! What is done to a gateway with clients in it.
+//! Tests of operations on a gateway with connected clients.
 
 use serde_json::{Value, json};
 

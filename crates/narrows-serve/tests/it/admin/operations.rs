@@ -1,5 +1,4 @@
-//! Who changes the configuration, in these tests: notes what is asked for and
-//! answers what the test says.
+//! An `Operations` implementation that records changes and returns the results set by the test.
 
 use std::sync::Mutex;
 
@@ -14,9 +13,9 @@ pub(super) struct Recorder {
     asked: Mutex<Vec<(Change, Keep)>>,
     rejects: Mutex<Option<Rejected>>,
     left_out: Mutex<Vec<LeftOutServer>>,
-    /// One more with every change that comes in.
+    /// Holds a permit for every change received.
     arrived: Semaphore,
-    /// A change takes one of these before it is made.
+    /// Grants a permit for every change that may complete.
     leave: Semaphore,
 }
 
@@ -33,7 +32,7 @@ impl Default for Recorder {
 }
 
 impl Recorder {
-    /// What was asked for since the last time, and made or rejected.
+    /// Returns the changes recorded since the last call, including rejected ones.
     pub(super) fn asked(&self) -> Vec<(Change, Keep)> {
         std::mem::take(&mut self.asked.lock().unwrap())
     }
@@ -42,17 +41,17 @@ impl Recorder {
         *self.rejects.lock().unwrap() = Some(with);
     }
 
-    /// Says that a server cannot be started as it is configured.
+    /// Reports a server as left out.
     pub(super) fn leave_out(&self, server: LeftOutServer) {
         self.left_out.lock().unwrap().push(server);
     }
 
-    /// Lets no change be made until `resume`.
+    /// Blocks all changes until `resume`.
     pub(super) fn hold(&self) {
         self.leave.forget_permits(1_000);
     }
 
-    /// Waits until a change has come in, made or not.
+    /// Waits until a change has been received, completed or not.
     pub(super) async fn arrived(&self) {
         self.arrived.acquire().await.unwrap().forget();
     }

@@ -1,4 +1,4 @@
-//! What is told.
+//! Tests of read-only routes.
 
 use narrows_gateway::settings::Transport;
 use narrows_serve::admin::LeftOutServer;
@@ -100,7 +100,7 @@ async fn a_server_that_is_left_out_is_listed_in_its_place_with_the_reason() {
 
     let reply = office.ask("POST", "/servers/notes/restart", "").await;
     assert_eq!(reply.status, 409);
-    let message = "the server 'notes' cannot be started: environment variable NOTES is not set";
+    let message = "server 'notes' cannot be started: environment variable NOTES is not set";
     assert_eq!(
         reply.json(),
         json!({"error": {"code": "left_out", "message": message}})
@@ -123,11 +123,11 @@ async fn one_server_is_told_with_its_tools() {
         "{remote}"
     );
 
-    let reply = office.get("/servers/nobody").await;
+    let reply = office.get("/servers/missing").await;
     assert_eq!(reply.status, 404);
     assert_eq!(
         reply.json(),
-        json!({"error": {"code": "unknown", "message": "there is no server 'nobody'"}})
+        json!({"error": {"code": "unknown", "message": "there is no server 'missing'"}})
     );
 }
 
@@ -258,7 +258,7 @@ async fn sessions_that_are_not_there_are_said_to_be_so() {
 #[tokio::test]
 async fn only_a_server_that_is_wanted_is_started_anew() {
     let office = Office::open().await;
-    let reply = office.ask("POST", "/servers/nobody/restart", "").await;
+    let reply = office.ask("POST", "/servers/missing/restart", "").await;
     assert_eq!(reply.status, 404);
     let reply = office.ask("POST", "/servers/off/restart", "").await;
     assert_eq!(reply.status, 409);

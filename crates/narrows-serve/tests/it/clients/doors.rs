@@ -1,4 +1,4 @@
-//! Who is let in by which door.
+//! Tests of client permissions for each entrypoint.
 
 use narrows_gateway::settings::{ClientSettings, DoorName};
 
@@ -37,7 +37,7 @@ async fn with_clients_every_way_takes_a_token() {
 #[tokio::test]
 async fn a_wrong_token_is_told_from_none() {
     for (way, _) in WAYS {
-        // A gate for each, since wrong tokens add up.
+        // Wrong tokens are counted per gateway, so each case needs a new one.
         let gate = guarded().await;
         for header in [
             bearer("nrw_wrong"),
@@ -165,7 +165,7 @@ async fn who_brings_no_token_is_anonymous_where_there_is_such_a_client() {
             "default" => assert_eq!(reply.status, way.welcome(), "{way:?}"),
             _ => assert_eq!(reply.status, 403, "{way:?}"),
         }
-        // Who comes through a proxy may be anywhere.
+        // A request forwarded by a proxy may come from any machine.
         for header in ["x-forwarded-for", "forwarded", "via", "x-real-ip"] {
             let reply = way.go(&gate, &[(header, "for=192.0.2.1")]).await;
             assert_eq!(reply.status, 401, "{way:?} {header}");
@@ -196,7 +196,7 @@ async fn a_page_may_ask_without_a_token_whether_it_may_send_one() {
         let allowed = reply.header("access-control-allow-headers");
         assert_eq!(allowed, Some("authorization,content-type"), "{path}");
     }
-    // What it is told then, it can read.
+    // The page can read the error response.
     let origin = [("origin", "http://localhost:3000")];
     let reply = WAYS[0].0.go(&gate, &origin).await;
     assert_eq!(reply.status, 401);
@@ -204,7 +204,7 @@ async fn a_page_may_ask_without_a_token_whether_it_may_send_one() {
     assert_eq!(allowed, Some("http://localhost:3000"));
     let exposed = reply.header("access-control-expose-headers");
     assert!(exposed.is_some_and(|names| names.contains("www-authenticate")));
-    // There is no such question about a WebSocket.
+    // WebSockets have no preflight.
     let client = gate.stranger().at("/ws");
     let reply = client.send("OPTIONS", &asks, "").await.reply().await;
     assert_eq!(reply.status, 401);

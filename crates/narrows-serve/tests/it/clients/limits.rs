@@ -1,4 +1,4 @@
-//! What a client may do at once, and how often.
+//! Tests of client limits: concurrent requests, rate and sessions.
 
 use narrows_gateway::settings::{ClientSettings, Rate};
 
@@ -25,7 +25,7 @@ fn check_limited(reply: &Reply, status: u16, word: &str) {
 
 #[tokio::test]
 async fn requests_over_the_rate_are_refused_and_others_are_not() {
-    // So slow that no test takes long enough for another one.
+    // The rate is so low that no further request becomes available during the test.
     let gate = guarded_by(&[rate(1, 3), named("bob", BOB)]).await;
     let alice = gate.client_with(ALICE).await;
     let bob = gate.client_with(BOB).await;
@@ -83,7 +83,7 @@ async fn only_so_many_requests_are_in_flight_over_all_sessions() {
         check_limited(&reply, 429, "too_many_requests");
     }
     assert_eq!(gate.gateway.clients()[0].calls_in_flight, 2);
-    // A list needs nobody, and a call that has ended makes room.
+    // A ping does not count as a call, and a call that has ended frees its place.
     assert_eq!(one.post(PING).await.status, 200);
     held.answer("x").await;
     assert_eq!(first.reply().await.status, 200);

@@ -1,4 +1,4 @@
-//! What is told to everybody.
+//! Tests of the pages outside MCP.
 
 use narrows_gateway::settings::{ClientSettings, DoorName};
 
@@ -36,7 +36,7 @@ async fn the_first_page_names_to_each_the_servers_it_may_use() {
         assert_eq!(text.contains("/servers/up/mcp"), named, "{text}");
         assert!(text.contains("/mcp/{endpoint}"), "{text}");
     }
-    // It is no place to try tokens at, either.
+    // The page does not reveal anything to a client with a wrong token.
     let wrong = get(&gate, "/", Some("nrw_wrong")).await;
     assert_eq!(wrong.status, 401);
     assert!(wrong.header("www-authenticate").is_some());

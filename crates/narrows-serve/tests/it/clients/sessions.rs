@@ -1,4 +1,4 @@
-//! A session belongs to who opened it.
+//! Tests that a session can be used only by the client that opened it.
 
 use narrows_gateway::settings::{ClientSettings, DoorName};
 
@@ -35,7 +35,7 @@ async fn the_id_of_anothers_session_is_as_good_as_none() {
         ..alice.clone()
     };
     assert_eq!(stranger.post(PING).await.status, 401);
-    // None of it has touched the session.
+    // These requests had no effect on the session.
     assert_eq!(alice.post(PING).await.status, 200);
 }
 
@@ -119,7 +119,7 @@ async fn other_limits_leave_sessions_alone() {
     assert_eq!(alice.post(&call("1", "echo")).await.status, 200);
 }
 
-/// A client on a WebSocket that has introduced itself.
+/// A WebSocket client with a session.
 struct Socket(Connection);
 
 impl Socket {
@@ -138,7 +138,7 @@ impl Socket {
     }
 
     async fn say(&mut self, text: &str) {
-        // The mask is zero, so the payload is as it is.
+        // The mask is zero, so the payload stays unchanged.
         let mut frame = vec![0x81, 0x80 | 126];
         frame.extend((text.len() as u16).to_be_bytes());
         frame.extend([0; 4]);

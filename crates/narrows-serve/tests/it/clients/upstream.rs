@@ -1,4 +1,4 @@
-//! A token is for the gateway, and goes no further.
+//! Tests that client tokens are not passed to servers.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use crate::client::{Client, call};
 use crate::gateway_to;
 use crate::upstream::Upstream;
 
-/// Stands before an upstream and writes down all that it is told.
+/// A proxy in front of an upstream that records all requests.
 struct Recorder {
     address: SocketAddr,
     told: Arc<Mutex<Vec<u8>>>,

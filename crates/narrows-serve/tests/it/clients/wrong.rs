@@ -1,4 +1,4 @@
-//! What becomes of those who try tokens.
+//! Tests of repeated wrong tokens.
 
 use super::{ALICE, WAYS, bearer, error, guarded};
 
@@ -7,7 +7,7 @@ async fn who_tries_too_many_is_told_to_wait_and_who_is_right_is_let_in() {
     let gate = guarded().await;
     let mut attempts = Vec::new();
     let refused = loop {
-        // Over all ways in turn: they count together.
+        // Uses all entrypoints in turn, because their failures are counted together.
         let (way, _) = WAYS[attempts.len() % WAYS.len()];
         let token = format!("nrw_attempt{}", attempts.len());
         let reply = way.go(&gate, &[("authorization", &bearer(&token))]).await;
@@ -15,7 +15,7 @@ async fn who_tries_too_many_is_told_to_wait_and_who_is_right_is_let_in() {
         if reply.status != 401 {
             break reply;
         }
-        // The times between them double, so that one must come too early.
+        // The intervals double, so some attempt must come too early.
         assert!(attempts.len() < 20, "{attempts:?}");
     };
     assert!(attempts.len() > 10, "{attempts:?}");
@@ -27,7 +27,7 @@ async fn who_tries_too_many_is_told_to_wait_and_who_is_right_is_let_in() {
     for (way, _) in WAYS {
         let reply = way.go(&gate, &[("authorization", &bearer(ALICE))]).await;
         assert_eq!(reply.status, way.welcome(), "{way:?}");
-        // Nor is it anybody's fault who brings none.
+        // A request without a token is not throttled.
         assert_eq!(way.go(&gate, &[]).await.status, 401, "{way:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Servers that fail, each in its own way.
+//! Tests of servers that fail in various ways.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -16,7 +16,7 @@ const INVALID: &str = r#"502 -32014 "upstream_invalid" 7"#;
 const TOO_LARGE: &str = r#"502 -32014 "upstream_too_large" 7"#;
 const STATUS: &str = r#"502 -32603 "upstream_status" 7"#;
 
-/// Asks a server that does this; gives the error object.
+/// Sends a request to a server with this behaviour, and returns the error object.
 async fn check(does: Does, expected: &str) -> Value {
     let server = Server::start(does).await;
     check_settings(knowing([plain("up", server.address)]), expected).await
@@ -35,7 +35,7 @@ fn message(error: &Value) -> &str {
     error["message"].as_str().unwrap()
 }
 
-/// A port where nobody listens.
+/// Returns an address on which no process listens.
 async fn closed_port() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     listener.local_addr().unwrap()
@@ -97,14 +97,14 @@ async fn no_answer_in_time_is_a_timeout() {
 
 #[tokio::test]
 async fn no_connection_in_time_is_a_timeout() {
-    // It accepts, and then keeps silent where TLS would begin.
+    // The server accepts connections but does not answer the TLS handshake.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut up = plain("up", listener.local_addr().unwrap());
     up.remote.url = format!("https://{}", listener.local_addr().unwrap())
         .parse()
         .unwrap();
     let mut settings = knowing([up]);
-    // The gateway's connections have the longest of all limits.
+    // Connections use the longest connect timeout of all servers.
     let kind = UpstreamKind::Remote(remote("http://127.0.0.1:1", RemoteProtocol::Rpc));
     let mut other = ServerSettings::new("other", kind);
     other.upstream.enabled = false;
@@ -184,7 +184,7 @@ async fn an_unexpected_status_comes_with_what_was_said() {
         assert_eq!(error["data"]["status_code"], status);
         assert_eq!(error["data"]["body"], body);
     }
-    // What breaks off is no answer, but the status counts.
+    // A truncated body is not a valid answer, but its status still counts.
     let whole = http(502, "", "no such host");
     let error = check(Does::Say(whole[..whole.len() - 5].to_vec()), STATUS).await;
     assert_eq!(error["data"]["body"], "no such");
@@ -205,7 +205,7 @@ async fn a_secret_that_the_server_repeats_is_not_told() {
 
 #[tokio::test]
 async fn an_answer_that_is_too_large_is_not_read() {
-    // By what it announces.
+    // Refused because of the announced length.
     let head =
         b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100000000\r\n\r\n";
     let piece = vec![b'x'; 100_000];
@@ -216,7 +216,7 @@ async fn an_answer_that_is_too_large_is_not_read() {
     };
     let error = check(pour(head, &piece), TOO_LARGE).await;
     assert_eq!(error["data"]["max_bytes"], 16 * 1024 * 1024);
-    // By what comes.
+    // Refused because of the bytes received.
     let start = [CHUNKED, &chunk(br#"{"id":7,"result":""#)].concat();
     let server = Server::start(pour(&start, &chunk(&piece))).await;
     check_settings(knowing([plain("up", server.address)]), TOO_LARGE).await;
@@ -283,7 +283,7 @@ async fn a_dead_server_leaves_the_others_alone() {
         plain("up", well.address),
     ];
     let route = Route::start(knowing(servers)).await;
-    // Held open, while the others are asked.
+    // Stays open while the other servers are called.
     let _waiting = route.client("silent").begin(PING).await;
     for _ in 0..3 {
         assert_eq!(route.post("dead", PING).await.refusal(), UNREACHABLE);

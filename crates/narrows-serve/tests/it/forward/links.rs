@@ -1,4 +1,4 @@
-//! Servers of other transports, which are asked over their shared links.
+//! Tests of servers with other transports, which are called over their shared links.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ pub(super) fn stdio(installed: &Installed) -> UpstreamKind {
     })
 }
 
-/// The route to one server, `up`, whose strings of more than five characters are cut.
+/// Starts the route with one server, `up`, whose strings are masked above five characters.
 async fn route(kind: UpstreamKind) -> Route {
     route_with(kind, |_| {}).await
 }
@@ -68,7 +68,7 @@ async fn route_with(kind: UpstreamKind, set: impl FnOnce(&mut ServerSettings)) -
 
 const CUT: &str = "ab\n... [KIMI_PROXY_OBSERVATION_MASKED original_chars=6 head=2 tail=1] ...\nf";
 
-/// All that a server of any transport does over this route.
+/// Checks the behaviour common to servers of all transports.
 async fn check(route: &Route, installed: &Installed) {
     let hello = route.ask("up", "initialize", json!({})).await;
     let result = &hello["result"];
@@ -103,7 +103,7 @@ async fn check(route: &Route, installed: &Installed) {
     );
     assert_eq!((wrong.status, wrong.text()), (200, &*expected));
 
-    // Whoever answers here can be asked nothing.
+    // No client is available for requests from the server.
     let asks = route
         .ask("up", "tools/call", json!({ "name": "asks" }))
         .await;
@@ -209,7 +209,7 @@ async fn what_is_no_request_is_refused() {
             "{body}"
         );
     }
-    // Only what counts is asked for.
+    // Only the required members are checked.
     let reply = route.post("up", r#"{"id":7,"method":"ping"}"#).await;
     assert_eq!(reply.text(), r#"{"jsonrpc":"2.0","id":7,"result":{}}"#);
 }
@@ -239,7 +239,7 @@ async fn a_notice_of_cancelling_touches_nobody() {
     let slow = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow"}}"#;
     let waiting = route.client("up").begin(slow).await;
     installed.reached("slow").await;
-    // Ids on the link are its own, and small numbers.
+    // The request ids on the link are independent small numbers.
     for id in 0..20 {
         let notice = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled",
             "params": { "requestId": id } });
@@ -250,7 +250,7 @@ async fn a_notice_of_cancelling_touches_nobody() {
         json!({})
     );
     assert_eq!(installed.count_received("notifications/cancelled"), 0);
-    // A client that leaves takes its own request back.
+    // A client that disconnects cancels its request.
     drop(waiting);
     let cancelled = installed.received_with("notifications/cancelled").await;
     assert!(cancelled.contains("cancelled by the client"), "{cancelled}");

@@ -1,11 +1,11 @@
-//! What is cut out of answers, and what is left alone.
+//! Tests of masking: the parts of a response that are cut or preserved.
 
 use narrows_shape::Mask;
 
 use super::server::{Server, chunked, http};
 use super::{PING, Route, knowing, plain, result};
 
-/// Asks a server that answers so, and checks what comes back, byte for byte.
+/// Calls a server that returns `answer`, and compares the response byte for byte.
 async fn check(mask: Mask, answer: &str, expected: &str) {
     check_bytes(mask, http(200, "", answer), expected).await;
 }
@@ -19,12 +19,12 @@ async fn check_bytes(mask: Mask, answer: Vec<u8>, expected: &str) {
     assert_eq!((reply.status, reply.text()), (200, expected));
 }
 
-/// Longer than five characters: the first two and the last one stay.
+/// Masks strings above five characters and keeps the first two and the last one.
 fn short() -> Mask {
     Mask::new(5, 2, 1)
 }
 
-/// What becomes of `abcdef` then, as it stands in JSON.
+/// The masked form of `abcdef` in JSON.
 const CUT: &str =
     r#""ab\n... [KIMI_PROXY_OBSERVATION_MASKED original_chars=6 head=2 tail=1] ...\nf""#;
 
@@ -45,7 +45,7 @@ async fn a_long_text_keeps_its_ends_around_the_exact_marker() {
         r#"{{"content":[{{"type":"text","text":"{cut}"}}]}}"#
     ));
     check(Mask::default(), &answer, &expected).await;
-    // Strictly more than 4000 is too long.
+    // Strings of exactly 4000 characters are kept.
     for (chars, cut) in [(4000, false), (4001, true)] {
         let text = "x".repeat(chars);
         let answer = result(&format!("\"{text}\""));
@@ -124,7 +124,7 @@ async fn numbers_and_escapes_stay_as_they_came() {
         r#"{"n":[12345678901234567890123456789,1.0,-0.0,1E+2,1e400],"e":"\u00e9\/\ud800\n","t":true,"z":null}"#,
     );
     check(Mask::default(), &answer, &answer).await;
-    // An escape is one character, and so is half of a pair that stands alone.
+    // An escape counts as one character, and so does a lone surrogate.
     let kept = result(r#""\u0061\n\ud83d\ude00\ud800\\""#);
     check(short(), &kept, &kept).await;
 }

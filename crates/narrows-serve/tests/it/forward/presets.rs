@@ -1,4 +1,4 @@
-//! What a preset leaves of this route.
+//! Tests of presets on this route.
 
 use narrows_gateway::preset::DirectPreset;
 use narrows_gateway::preset::{Preset, Rule};
@@ -32,7 +32,7 @@ fn rules(texts: &[&str]) -> Option<Vec<Rule>> {
     Some(texts.iter().map(parse).collect())
 }
 
-/// The default endpoint has the preset; servers do as it does.
+/// Applies the preset to the default endpoint; servers use `preset`.
 fn restricted(kind: UpstreamKind, preset: DirectPreset) -> Settings {
     let some = Preset::new(
         "some",
@@ -61,7 +61,7 @@ async fn names(route: &Route, method: &str, list: &str, member: &str) -> Vec<Str
     items.map(name).collect()
 }
 
-/// Everything that gets around nothing.
+/// Checks that no request bypasses the preset.
 async fn check(route: &Route, installed: &Installed) {
     within("the upstream", route.gateway.settled()).await;
     let read = route
@@ -142,7 +142,7 @@ async fn a_server_may_have_another_preset_or_none() {
     let write = json!({ "name": "write" });
     let answer = free.ask("up", "tools/call", write.clone()).await;
     assert_eq!(answer["result"]["content"][0]["text"], "WRITTEN");
-    // One that nobody has defined allows nothing.
+    // An undefined preset allows nothing.
     let named = DirectPreset::Named("other".into());
     let route = Route::start(restricted(stdio(&installed), named)).await;
     assert_eq!(names(&route, "tools/list", "tools", "name").await, [""; 0]);

@@ -1,4 +1,4 @@
-//! What is refused before any server is asked.
+//! Tests of requests that are refused without calling a server.
 
 use narrows_gateway::settings::Limits;
 use narrows_serve::HttpSettings;

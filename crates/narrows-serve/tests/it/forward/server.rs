@@ -1,4 +1,4 @@
-//! A server that answers every request with given bytes, right or wrong.
+//! A server that answers every request with the given bytes.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,20 +11,20 @@ use tokio::task::JoinSet;
 
 use crate::within;
 
-/// What it does about a request.
+/// The reaction to a request.
 #[derive(Clone)]
 pub(super) enum Does {
     /// Writes these bytes and closes the connection.
     Say(Vec<u8>),
     /// Writes these bytes and reads the next request.
     KeepSaying(Vec<u8>),
-    /// Answers with the request as the result.
+    /// Returns the request as the result.
     Echo,
     /// Writes these bytes and resets the connection.
     Reset(Vec<u8>),
-    /// Writes these bytes and then nothing, until the client has left.
+    /// Writes these bytes, then sends nothing until the client disconnects.
     Stall(Vec<u8>),
-    /// Writes a head, and then the same piece so many times.
+    /// Writes a head, then the same piece `times` times.
     Pour {
         head: Vec<u8>,
         piece: Vec<u8>,
@@ -77,17 +77,17 @@ impl Server {
         }
     }
 
-    /// Answers with these bytes, on a new connection each time.
+    /// Starts a server that answers with these bytes, on a new connection each time.
     pub(super) async fn saying(answer: Vec<u8>) -> Server {
         Server::start(Does::Say(answer)).await
     }
 
-    /// The next request.
+    /// Returns the next request.
     pub(super) async fn seen(&mut self) -> Seen {
         within("a request", self.seen.recv()).await.unwrap()
     }
 
-    /// Waits until a client has left without the answer that it waited for.
+    /// Waits until a client has disconnected without receiving its response.
     pub(super) async fn left(&self) {
         within("the client to leave", self.left.notified()).await;
     }
@@ -96,7 +96,7 @@ impl Server {
         self.connections.load(Ordering::SeqCst)
     }
 
-    /// How many bytes it could pour.
+    /// Returns the number of bytes written by `Pour`.
     pub(super) fn written(&self) -> usize {
         self.written.load(Ordering::SeqCst)
     }
@@ -109,7 +109,7 @@ impl Seen {
     }
 }
 
-/// A whole answer; `headers` are lines with their ends.
+/// Returns a complete response; `headers` consists of lines with their line ends.
 pub(super) fn http(status: u16, headers: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     let body = body.as_ref();
     let length = body.len();
@@ -119,7 +119,7 @@ pub(super) fn http(status: u16, headers: &str, body: impl AsRef<[u8]>) -> Vec<u8
     [head.as_bytes(), body].concat()
 }
 
-/// The head of an answer in chunks.
+/// The head of a chunked response.
 pub(super) const CHUNKED: &[u8] =
     b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
 
@@ -127,7 +127,7 @@ pub(super) fn chunk(piece: &[u8]) -> Vec<u8> {
     [format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat()
 }
 
-/// A whole answer in chunks of so many bytes.
+/// Returns a complete chunked response with chunks of `size` bytes.
 pub(super) fn chunked(body: &[u8], size: usize) -> Vec<u8> {
     let mut answer = CHUNKED.to_vec();
     body.chunks(size)

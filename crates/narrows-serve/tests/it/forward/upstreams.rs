@@ -1,5 +1,4 @@
-//! Configured servers of plain JSON-RPC, which are upstreams of the MCP
-//! endpoints as well.
+//! Tests of configured plain JSON-RPC servers, which the MCP endpoints also use.
 
 use narrows_gateway::settings::{RemoteProtocol, ServerSettings, Settings, UpstreamKind};
 use narrows_shape::Mask;
@@ -45,7 +44,7 @@ async fn a_configured_server_gets_the_bytes_and_not_its_links_ids() {
 
 #[tokio::test]
 async fn it_is_asked_whatever_its_supervisor_thinks_of_it() {
-    // It never says hello, so it is down for the MCP endpoints.
+    // The server never answers `initialize`, so it is down for the MCP endpoints.
     let server = Server::saying(http(200, "", result("1"))).await;
     let address = server.address;
     let route = Route::start(Settings {
@@ -69,7 +68,7 @@ async fn a_configured_server_goes_before_one_of_the_same_name() {
     .await;
     assert_eq!(route.post("a%20b", PING).await.text(), result("1"));
     assert_eq!(route.post("c", PING).await.text(), result("2"));
-    // By its slug as well, as on the MCP endpoints.
+    // The slug works too, as on the MCP endpoints.
     assert_eq!(route.post("a_b", PING).await.text(), result("1"));
 }
 

@@ -1,4 +1,4 @@
-//! Who is let in, and what may be posted.
+//! Tests of access, and of invalid posts.
 
 use narrows_gateway::settings::Limits;
 use narrows_serve::HttpSettings;
@@ -93,7 +93,7 @@ async fn a_post_holds_a_message() {
     let charset = [("content-type", "application/json; charset=utf-8")];
     let posted = listener.place.send("POST", &charset, PING);
     assert_eq!(posted.await.reply().await.status, 202);
-    // All that was refused has left no trace on the stream.
+    // The refused posts left no messages on the stream.
     assert_eq!(listener.hear().await["id"], "p");
 }
 
@@ -141,7 +141,7 @@ async fn a_stream_is_for_clients_that_read_events() {
 #[tokio::test]
 async fn a_door_that_is_not_there_is_not_found() {
     let gate = gate().await;
-    for path in ["/sse/nowhere", "/servers/nobody/sse"] {
+    for path in ["/sse/nowhere", "/servers/missing/sse"] {
         let reply = gate.stranger().at(path).get(None).await.reply().await;
         assert_eq!(
             reply.refusal(),

@@ -1,4 +1,4 @@
-//! How a stream ends, and what ends with it.
+//! Tests of the end of a stream.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{Listener, PING};
 use crate::client::{Connection, call, initialize};
 use crate::{Gate, within};
 
-/// Nobody is waited for who does not come.
+/// Uses a grace period so long that a test that waits for it fails.
 fn patient() -> HttpSettings {
     HttpSettings {
         grace: Duration::from_secs(3600),
@@ -79,7 +79,7 @@ async fn shutdown_is_answered_and_ends_the_stream() {
         listener.hear().await,
         json!({ "jsonrpc": "2.0", "id": 9, "result": {} })
     );
-    // Nobody is left waiting for an answer.
+    // The pending call gets an answer.
     let answer = listener.hear().await;
     assert_eq!(answer["id"], 2);
     assert_eq!(answer["error"]["data"]["code"], "session_closed");
@@ -113,7 +113,7 @@ async fn what_is_posted_too_late_is_refused() {
     let mut listener = Listener::open(&gate).await;
     listener.say(&call("2", "hold")).await;
     let held = gate.upstream.held().await;
-    // A post that has begun when the edge is told to stop.
+    // A post that has started when the edge is stopped.
     let path = &listener.place.path;
     let length = PING.len();
     let head = format!(
@@ -122,11 +122,11 @@ async fn what_is_posted_too_late_is_refused() {
     );
     let mut late = Connection::open(gate.address).await;
     late.write(head.as_bytes()).await;
-    // Its body is waited for.
+    // The gateway asks for the body.
     assert_eq!(late.reply().await.status, 100);
     gate.stop.cancel();
     assert_eq!(idle.stream.event().await, None);
-    // The rest of its body is not waited for.
+    // The gateway does not wait for the rest of the body.
     assert_eq!(
         late.reply().await.refusal(),
         r#"503 -32600 "shutting_down" null"#

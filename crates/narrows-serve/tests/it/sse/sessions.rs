@@ -1,4 +1,4 @@
-//! Sessions over HTTP+SSE.
+//! Tests of sessions over HTTP+SSE.
 
 use std::time::Duration;
 

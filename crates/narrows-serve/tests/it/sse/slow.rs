@@ -1,4 +1,4 @@
-//! Clients that do not read their stream.
+//! Tests of clients that do not read their stream.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use super::{Listener, PING};
 use crate::client::call;
 use crate::{Gate, within};
 
-/// A request id as long as ids may be. Every answer repeats it, so that it does
-/// not matter for its size whether a call was carried out or was one too many.
+/// Returns a request id of the maximum length. Every answer repeats the id, so that results and
+/// errors have similar sizes.
 fn long_id(number: usize) -> String {
     format!("\"{number} {}\"", "x".repeat(1_000))
 }
 
-/// Asks for more than the buffers on the way hold, until nothing more is
-/// taken. Returns how many were.
+/// Sends calls until the gateway accepts no more, whose answers exceed the buffers on the path.
+/// Returns the number accepted.
 async fn ask_for_much(listener: &Listener) -> usize {
     for number in 0..5000 {
         let reply = listener.post(&call(&long_id(number), "echo")).await;
@@ -46,7 +46,7 @@ async fn a_client_that_does_not_read_is_listened_to_no_more() {
     let taken = ask_for_much(&stuck).await;
     other.say(&call("3", "echo")).await;
     assert_eq!(other.hear().await["id"], 3);
-    // When it reads again, it finds an answer to all that was taken.
+    // When the client reads again, it gets an answer to every accepted call.
     let mut answered = Vec::new();
     for _ in 0..taken {
         let answer = stuck.hear().await;

@@ -1,4 +1,4 @@
-//! How a WebSocket ends, and what ends with it.
+//! Tests of the end of a WebSocket.
 
 use std::time::Duration;
 
@@ -18,7 +18,8 @@ use crate::{Gate, gateway_to, within};
 
 const SHUTDOWN: &str = r#"{"jsonrpc":"2.0","id":9,"method":"shutdown"}"#;
 
-/// A gateway that waits for nobody by mistake, and has room for one session.
+/// Starts a gateway that allows one session, with a grace period so long that a test that waits for
+/// it fails.
 async fn narrow() -> Gate {
     let http = HttpSettings {
         grace: Duration::from_secs(3600),
@@ -31,7 +32,7 @@ async fn narrow() -> Gate {
     Gate::with(http, limits).await
 }
 
-/// Waits until the only session is over, and the call in it taken back.
+/// Waits until the only session has ended and its call is cancelled.
 async fn all_over(mut gate: Gate, held: Held) {
     let notice = gate
         .upstream
@@ -145,7 +146,7 @@ async fn shutdown_is_answered_and_ends_the_connection() {
         peer.hear().await,
         json!({ "jsonrpc": "2.0", "id": 9, "result": {} })
     );
-    // Nobody is left waiting for an answer.
+    // The pending call gets an answer.
     let answer = peer.hear().await;
     assert_eq!(answer["id"], 2);
     assert_eq!(answer["error"]["data"]["code"], "session_closed");
@@ -194,8 +195,7 @@ async fn an_answer_that_does_not_come_is_not_waited_for_long() {
     let stop = CancellationToken::new();
     let stopped = stop.clone();
     let (tell, address) = oneshot::channel();
-    // What is not said when the edge is done is never said: nothing of this
-    // runtime outlives it.
+    // The runtime ends together with the edge, so that no task can send messages afterwards.
     let served = std::thread::spawn(move || {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {

@@ -1,5 +1,5 @@
-//! Frames that are none: the connection is closed with the code that says why,
-//! and nobody else notices.
+//! Tests of invalid frames: the gateway closes the connection with the matching code, and other
+//! clients are not affected.
 
 use narrows_gateway::settings::Limits;
 use narrows_serve::HttpSettings;
@@ -18,8 +18,7 @@ async fn gate() -> Gate {
     Gate::with(http, Limits::default()).await
 }
 
-/// Says something to a gateway that serves another client, and expects to be
-/// told off with `code`.
+/// Sends bytes to a gateway that also serves another client, and expects a close frame with `code`.
 async fn check(bytes: &[u8], code: u16) {
     let gate = gate().await;
     let mut other = Peer::open(&gate).await;
@@ -117,8 +116,8 @@ async fn a_length_that_cannot_be_meant_costs_nothing() {
 async fn a_client_that_keeps_sending_can_still_read_why_it_is_over() {
     let gate = gate().await;
     let mut peer = Peer::open(&gate).await;
-    // It reads nothing until all of it is written. A connection closed under
-    // it would fail the writing, and take back what there was to read.
+    // The client reads nothing until it has written everything. If the connection were closed
+    // earlier, the write would fail and the close frame would be lost.
     peer.write(&frame(FIN | TEXT, &vec![b' '; 20_000_000]))
         .await;
     assert_eq!(peer.farewell().await, Some(1009));
@@ -145,7 +144,7 @@ async fn a_frame_that_breaks_off_ends_the_session() {
 async fn bytes_of_any_kind_end_no_more_than_their_own_connection() {
     let gate = gate().await;
     let mut other = Peer::open(&gate).await;
-    // Simple, and the same every time.
+    // A simple generator with a fixed seed.
     let mut state = 0x2545_f491_4f6c_dd1du64;
     for _ in 0..300 {
         let mut noise = Vec::new();

@@ -1,4 +1,4 @@
-//! How messages may be cut into frames, and frames into writes.
+//! Tests of messages split into frames, and of frames split into writes.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::{CLOSE, FIN, Frame, MORE, PING, PING_REQUEST, PONG, Peer, TEXT, frame
 use crate::Gate;
 use crate::client::call;
 
-/// A call whose arguments hold characters of two, three and four bytes.
+/// Returns a call whose arguments contain characters of two, three and four bytes.
 fn call_in_many_bytes() -> String {
     call("2", "echo").replace(r#"{"id":2}"#, r#"{"text":"éü€日本🙂🙃"}"#)
 }
@@ -16,8 +16,7 @@ async fn a_message_may_come_in_pieces_cut_anywhere() {
     let gate = Gate::start().await;
     let mut peer = Peer::open(&gate).await;
     let message = call_in_many_bytes();
-    // A frame for each byte cuts every character, and between any two of them
-    // comes a ping.
+    // A frame per byte splits every character, with a ping between any two frames.
     let bytes = message.as_bytes();
     for (at, byte) in bytes.iter().enumerate() {
         let kind = if at == 0 { TEXT } else { MORE };
@@ -89,7 +88,7 @@ async fn many_frames_may_be_written_at_once() {
 #[tokio::test]
 async fn a_ping_is_answered_with_what_it_carried() {
     let gate = Gate::start().await;
-    // Also before anybody has introduced itself.
+    // Also valid before `initialize`.
     let mut peer = Peer::connect(&gate).await;
     for payload in [&b""[..], b"are you there?", &[0xff; 125]] {
         peer.write(&frame(FIN | PING, payload)).await;
@@ -99,7 +98,7 @@ async fn a_ping_is_answered_with_what_it_carried() {
         };
         assert_eq!(peer.frame().await, Some(pong));
     }
-    // A pong that nobody asked for is no trouble.
+    // An unsolicited pong is ignored.
     peer.write(&frame(FIN | PONG, b"by the way")).await;
     peer.say(PING_REQUEST).await;
     assert_eq!(peer.hear().await["id"], "p");

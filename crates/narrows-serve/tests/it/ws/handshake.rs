@@ -1,4 +1,4 @@
-//! Who is let in, and by which words.
+//! Tests of the handshake.
 
 use narrows_gateway::settings::Limits;
 use narrows_serve::HttpSettings;
@@ -85,7 +85,7 @@ async fn what_is_no_upgrade_is_refused() {
 #[tokio::test]
 async fn a_door_that_is_not_there_is_not_found() {
     let gate = Gate::start().await;
-    for path in ["/ws/nowhere", "/servers/nobody/ws"] {
+    for path in ["/ws/nowhere", "/servers/missing/ws"] {
         let reply = send(&gate, &upgrade(path, "")).await;
         assert_eq!(
             reply.refusal(),

@@ -1,4 +1,4 @@
-//! Sessions over a WebSocket.
+//! Tests of sessions over WebSocket.
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Clients that read slowly, or not at all, and what they may cost.
+//! Tests of clients that read slowly or not at all.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::{BINARY, CLOSE, FIN, PING, PING_REQUEST, PONG, Peer, TEXT, closing, f
 use crate::client::call;
 use crate::{Gate, within};
 
-/// Asks for far more than the buffers on the way hold.
+/// Sends calls whose answers exceed the buffers on the path.
 async fn ask_for_much(peer: &mut Peer) {
     let asked = (100..200).map(|id| call(&id.to_string(), "blob"));
     let frames = asked.map(|message| frame(FIN | TEXT, message.as_bytes()));
@@ -74,7 +74,7 @@ async fn a_close_is_answered_behind_what_was_being_written() {
     let held = gate.upstream.held().await;
     ask_for_much(&mut peer).await;
     peer.write(&frame(FIN | CLOSE, &closing(1000, ""))).await;
-    // It is over before anything is read.
+    // The session ends before the client reads anything.
     let notice = gate
         .upstream
         .heard("method", &json!("notifications/cancelled"))
@@ -95,8 +95,8 @@ async fn whoever_takes_long_to_read_is_not_silent() {
     let mut peer = Peer::open(&gate).await;
     peer.say(&call("2", "hold")).await;
     let held = gate.upstream.held().await;
-    // One message, more than the buffers on the way hold: no ping can follow
-    // it before it is read.
+    // A single message that exceeds the buffers on the path, so that no ping can follow before it
+    // is read.
     held.answer(&"x".repeat(15_000_000)).await;
     loop {
         let begun = within("a frame", peer.socket.fill_buf()).await.unwrap();
@@ -106,7 +106,7 @@ async fn whoever_takes_long_to_read_is_not_silent() {
         peer.frame().await;
         peer.write(&frame(FIN | PONG, b"")).await;
     }
-    // Longer than a client may be silent that is asked.
+    // Longer than a client may leave pings unanswered.
     tokio::time::sleep(keep_alive * 6).await;
     assert_eq!(peer.hear().await["id"], 2);
     peer.say(PING_REQUEST).await;
@@ -122,7 +122,7 @@ async fn whoever_takes_long_to_write_is_not_silent() {
     };
     let gate = Gate::with(http, Limits::default()).await;
     let mut peer = Peer::open(&gate).await;
-    // One frame, in which there is no place for a pong.
+    // A single frame, within which the client cannot send a pong.
     for piece in frame(FIN | TEXT, PING_REQUEST.as_bytes()).chunks(3) {
         peer.write(piece).await;
         tokio::time::sleep(keep_alive / 3).await;
@@ -175,8 +175,8 @@ async fn pongs_for_a_client_that_does_not_read_are_not_piled_up() {
     let mut other = Peer::open(&gate).await;
     let mut peer = Peer::open(&gate).await;
     let pings = frame(FIN | PING, &[b'x'; 125]).repeat(10_000);
-    // The gateway may stop reading or hang up, but must not take in for ever
-    // what it cannot answer.
+    // The gateway may stop reading or disconnect, but must not keep accepting pings that it cannot
+    // answer.
     let mut taken = 0;
     while taken < 100 {
         let written = peer.socket.get_mut().write_all(&pings);
@@ -198,7 +198,7 @@ async fn a_message_beyond_the_memory_is_not_read_on() {
     };
     let gate = Gate::with(HttpSettings::default(), limits).await;
     let mut peer = Peer::open(&gate).await;
-    // A quarter of it is for one client.
+    // A single client may use a quarter of the memory.
     peer.write(&frame_head(FIN | TEXT, 200_000)).await;
     peer.write(&[b' '; 150_000]).await;
     assert_eq!(peer.farewell().await, Some(1013));

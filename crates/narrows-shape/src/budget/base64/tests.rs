@@ -1,6 +1,6 @@
 use super::*;
 
-/// Letters as bytes give them, from a simple generator.
+/// Returns characters distributed like those of encoded bytes, from a simple generator.
 fn letters(count: usize, alphabet: &str) -> String {
     let alphabet = alphabet.as_bytes();
     let mut state = 7_u32;
@@ -51,7 +51,7 @@ fn base64_is_found_with_its_padding_and_its_data_url() {
     );
     let url = format!("data:image/svg+xml;charset=utf-8;base64,{body}=");
     check("url('", &url, "')", Form::Plain, "image/svg+xml");
-    // Behind such a prefix even a run of one letter.
+    // After such a prefix, even a run of one character counts.
     let zeros = format!("data:application/octet-stream;base64,{}", "A".repeat(1_200));
     check("", &zeros, "", Form::Plain, "application/octet-stream");
     assert_eq!(found(&format!("{body}=="), Form::Plain)[0].2, 750);
@@ -87,7 +87,7 @@ fn lines_of_one_width_are_one_run() {
                 Form::Plain,
                 "binary",
             );
-            // The line of words behind it is none of its own.
+            // The line of words after the base64 is not part of it.
             let words = format!("{end}Some words");
             check("", &lines.join(end), &words, Form::Plain, "binary");
         }
@@ -121,7 +121,7 @@ fn other_long_runs_are_left_alone() {
     check_none("-".repeat(4_000).as_str());
 }
 
-/// "data" is written in letters, too, and belongs to what stands before it.
+/// The word "data" consists of base64 characters, so it belongs to the run before it.
 #[test]
 fn one_behind_the_other_do_not_overlap() {
     let body = letters(1_000, STANDARD);

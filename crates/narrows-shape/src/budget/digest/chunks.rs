@@ -1,15 +1,14 @@
-//! A line as chunks: words, numbers and identifiers, without the signs between
-//! them.
+//! Splits a line into chunks: words, numbers and identifiers, without the punctuation between them.
 //!
-//! Times, addresses, UUIDs and paths are one chunk each, so that lines of one
-//! template have the same number of chunks.
+//! Times, addresses, UUIDs and paths are one chunk each, so that lines of one template have the
+//! same number of chunks.
 
 use std::ops::Range;
 
-/// The chunks that are read of a line, and the bytes.
+/// Limits on the chunks and bytes that are read from a line.
 const MOST_CHUNKS: usize = 64;
 const MOST_BYTES: usize = 2_048;
-/// A number may end in the letters of a unit.
+/// The most letters of a unit that may follow a number.
 const LONGEST_UNIT: usize = 3;
 
 /// A part of a line.
@@ -17,22 +16,22 @@ const LONGEST_UNIT: usize = 3;
 pub(crate) struct Chunk {
     pub(crate) span: Range<usize>,
     pub(crate) kind: ChunkKind,
-    /// Of the bytes.
+    /// The hash of the bytes.
     pub(crate) hash: u64,
-    /// All letters are hexadecimal digits.
+    /// Set if all characters are hexadecimal digits.
     pub(crate) has_hex_only: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum ChunkKind {
-    /// No digit is in it.
+    /// A chunk without digits.
     Word,
     Number(f64),
-    /// Digits with other signs: a time, an address, a hash.
+    /// Digits mixed with other characters: a time, an address, a hash.
     Id,
 }
 
-/// Reads the chunks of a line into `chunks`, which is emptied first.
+/// Reads the chunks of a line into `chunks`, replacing its contents.
 pub(crate) fn read(line: &str, chunks: &mut Vec<Chunk>) {
     chunks.clear();
     let bytes = line.as_bytes();
@@ -49,7 +48,7 @@ pub(crate) fn read(line: &str, chunks: &mut Vec<Chunk>) {
     }
 }
 
-/// FNV-1a, for the bytes of a text.
+/// Returns the FNV-1a hash of the bytes of a text.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(SEED, |hash, &byte| mix(hash, byte))
 }
@@ -64,7 +63,7 @@ fn is_part(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
 
-/// The chunk that begins at a place.
+/// Reads the chunk that begins at `start`.
 fn chunk(line: &str, bytes: &[u8], start: usize) -> Chunk {
     let (mut hash, mut end) = (SEED, start);
     let (mut digits, mut dots, mut others, mut unit) = (0, 0, 0, 0);
@@ -92,7 +91,7 @@ fn chunk(line: &str, bytes: &[u8], start: usize) -> Chunk {
         hash = mix(hash, byte);
         end += 1;
     }
-    // The limit of bytes may be inside of a character.
+    // The byte limit may fall inside a character.
     while !line.is_char_boundary(end) {
         end += 1;
     }
@@ -118,7 +117,7 @@ fn chunk(line: &str, bytes: &[u8], start: usize) -> Chunk {
     }
 }
 
-/// Returns `true` if the sign at a place joins the parts beside it.
+/// Returns `true` if the character at a position joins its neighbours into one chunk.
 fn joins(bytes: &[u8], at: usize) -> bool {
     let (Some(&before), Some(&behind)) = (bytes.get(at.wrapping_sub(1)), bytes.get(at + 1)) else {
         return false;

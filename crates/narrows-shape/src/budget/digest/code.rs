@@ -1,5 +1,4 @@
-//! Code: its blocks, those that are nearly identical counted, those that are
-//! unlike the others first.
+//! Digest of source code: counts near-identical blocks and ranks the unusual ones.
 
 use std::collections::HashMap;
 
@@ -9,16 +8,16 @@ use crate::budget::keep::Ends;
 use crate::prune::engine::{CodeBlock, code_blocks};
 use crate::prune::{Deadline, Lines, OutOfTime, Span};
 
-/// So many blocks of the same templates are nearly identical.
+/// The fewest blocks with the same templates that count as near-identical.
 const ALIKE: usize = 3;
-/// A value with so many bits makes a block different from those like it.
+/// The fewest bits of a value that set a block apart from those like it.
 const LEAST_BITS: f32 = 6.0;
-/// The lines that tell how unusual a block is.
+/// The number of lines that determine how unusual a block is.
 const LINES: usize = 3;
-/// The groups of near-identical blocks that are shown.
+/// The most groups of near-identical blocks that are shown.
 const MOST_GROUPS: usize = 12;
 const LONGEST_HEAD: usize = 120;
-/// Of near-identical blocks at the end of a text so many lines are shown.
+/// The most lines shown at the end of a text that contains near-identical blocks.
 const LINES_AT_END: usize = 3;
 
 pub(super) fn find(lines: &Lines<'_>, deadline: &Deadline<'_>) -> Result<Findings, OutOfTime> {
@@ -47,7 +46,7 @@ pub(super) fn find(lines: &Lines<'_>, deadline: &Deadline<'_>) -> Result<Finding
         }
     };
     let folds = folds(&blocks, groups);
-    // Tables of constants and the like have no blocks.
+    // Texts without definitions, such as tables of constants, are digested like logs.
     if !blocks.iter().any(|block| block.is_definition) {
         return logs::find_by(lines, &templates, &surprises, deadline);
     }
@@ -63,8 +62,8 @@ pub(super) fn find(lines: &Lines<'_>, deadline: &Deadline<'_>) -> Result<Finding
     })
 }
 
-/// Returns the block of each line that is in one of several near-identical
-/// definitions, and how many of these there are.
+/// Returns, for each line, the near-identical definition that contains it, and the total number of
+/// such definitions.
 pub(in crate::budget) fn copies(
     lines: &Lines<'_>,
     deadline: &Deadline<'_>,
@@ -84,7 +83,7 @@ pub(in crate::budget) fn copies(
 
 type Groups = HashMap<u64, Vec<usize>>;
 
-/// The key of each block, and the blocks of each key.
+/// Returns the key of each block, and the blocks for each key.
 fn group(blocks: &[CodeBlock], templates: &Templates) -> (Vec<u64>, Groups) {
     let keys = blocks.iter().map(|block| key(templates, &block.span));
     let keys: Vec<u64> = keys.collect();
@@ -95,7 +94,7 @@ fn group(blocks: &[CodeBlock], templates: &Templates) -> (Vec<u64>, Groups) {
     (keys, groups)
 }
 
-/// The templates of the lines of a block, hashed.
+/// Hashes the templates of the lines of a block.
 fn key(templates: &Templates, span: &Span) -> u64 {
     let of_lines = &templates.of_line[span.clone()];
     of_lines
@@ -108,7 +107,7 @@ fn key(templates: &Templates, span: &Span) -> u64 {
         })
 }
 
-/// The bits of the most unusual lines of a block.
+/// Returns how unusual a block is, in bits, by its most unusual lines.
 fn score(surprises: &[Surprise], span: &Span, is_alone: bool) -> f32 {
     let bits = |surprise: &Surprise| match is_alone {
         true => surprise.template.max(surprise.value),
@@ -122,7 +121,7 @@ fn score(surprises: &[Surprise], span: &Span, is_alone: bool) -> f32 {
     }
 }
 
-/// The groups of near-identical blocks, the largest first.
+/// Returns the groups of near-identical definitions, the largest first.
 fn folds(blocks: &[CodeBlock], groups: Groups) -> Vec<Vec<usize>> {
     let mut folds: Vec<Vec<usize>> = groups.into_values().collect();
     folds.retain(|fold| fold.len() >= ALIKE && blocks[fold[0]].is_definition);
@@ -130,9 +129,9 @@ fn folds(blocks: &[CodeBlock], groups: Groups) -> Vec<Vec<usize>> {
     folds
 }
 
-/// The near-identical blocks with one head and one length.
+/// The near-identical blocks that share a head and a length.
 struct Head {
-    /// Without the name.
+    /// The head line with `{id}` in place of the name.
     text: String,
     count: usize,
     first: Span,
@@ -146,7 +145,7 @@ impl Head {
     }
 }
 
-/// The heads of folds, the most frequent first.
+/// Returns the heads of near-identical blocks, the most frequent first.
 fn heads(lines: &Lines<'_>, blocks: &[CodeBlock], folds: &[Vec<usize>]) -> Vec<Head> {
     let mut places: HashMap<(String, usize), usize> = HashMap::new();
     let mut heads: Vec<Head> = Vec::new();
@@ -173,7 +172,7 @@ fn heads(lines: &Lines<'_>, blocks: &[CodeBlock], folds: &[Vec<usize>]) -> Vec<H
     heads
 }
 
-/// The line that names a block, without the name.
+/// Returns the line that names a block, with `{id}` in place of the name.
 fn head(lines: &Lines<'_>, block: &CodeBlock) -> String {
     let has_name = |&at: &usize| !block.name.is_empty() && lines.line(at).contains(&block.name);
     let at = block.span.clone().find(has_name);
@@ -186,7 +185,8 @@ fn head(lines: &Lines<'_>, block: &CodeBlock) -> String {
     head.trim_end_matches(['{', ':', ' ']).to_owned()
 }
 
-/// Returns a function that counts the blocks of heads beyond the first ones.
+/// Returns a function that counts the near-identical blocks whose heads are not among the first
+/// ones.
 fn unlisted(heads: &[Head]) -> impl Fn(usize) -> Option<String> + 'static {
     let counts: Vec<usize> = heads.iter().map(|head| head.count).collect();
     move |listed| {
@@ -198,8 +198,9 @@ fn unlisted(heads: &[Head]) -> impl Fn(usize) -> Option<String> + 'static {
     }
 }
 
-/// The beginning of the text up to the first near-identical block, which is an
-/// example of the others, and the lines behind the last.
+/// Returns the limits for both ends of the text: at the beginning, everything up to the end of the
+/// first near-identical block, which serves as an example of the others, and a few lines at the
+/// end.
 fn ends(blocks: &[CodeBlock], folds: &[Vec<usize>]) -> Ends {
     let head = folds.iter().map(|fold| blocks[fold[0]].span.end).min();
     match head {

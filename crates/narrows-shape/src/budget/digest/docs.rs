@@ -1,4 +1,4 @@
-//! Documents: the headings, and the paragraphs with words that others lack.
+//! Digest of documents: the headings, and the paragraphs with words that other paragraphs lack.
 
 use std::collections::HashMap;
 
@@ -8,15 +8,16 @@ use crate::prune::markdown::{self, Kind};
 use crate::prune::{Deadline, Lines, OutOfTime, Span};
 use crate::terms;
 
-/// The rarest words of a paragraph say how rare it is.
+/// The number of rarest words that determine how rare a paragraph is.
 const WORDS: usize = 5;
-/// A paragraph with fewer bits more than usual is nothing unusual.
+/// The bits above the median from which a paragraph is unusual.
 const LEAST_BITS: f32 = 3.0;
-/// Paragraphs that are longer on average are no prose; lines tell more.
+/// The longest average paragraph of prose, in lines. Longer paragraphs are not prose, and comparing
+/// lines gives better results.
 const LONGEST: usize = 12;
 const CHARS_IN_LABEL: usize = 24;
 
-/// Finds what a digest holds; `None` if the text has no paragraphs.
+/// Collects the findings of a digest. Returns `None` if the text has no paragraphs.
 pub(super) fn find(
     lines: &Lines<'_>,
     deadline: &Deadline<'_>,
@@ -65,7 +66,7 @@ pub(super) fn find(
     }))
 }
 
-/// Runs of lines that are neither blank nor headings; a fenced block is one.
+/// Returns the runs of lines that are neither blank nor headings. A fenced block is one paragraph.
 fn paragraphs(kinds: &[Kind]) -> Vec<Span> {
     let mut all: Vec<Span> = Vec::new();
     for (at, kind) in kinds.iter().enumerate() {
@@ -83,22 +84,22 @@ fn paragraphs(kinds: &[Kind]) -> Vec<Span> {
     all
 }
 
-/// A word of the text, and the paragraphs that hold it.
+/// A distinct word of the text and the number of paragraphs that contain it.
 struct Word {
     hash: u64,
     paragraphs: u32,
-    /// The last of them, counted from 1.
+    /// The last paragraph with this word, counted from 1.
     last: u32,
 }
 
-/// The bits that the rarest words of each paragraph carry.
+/// Returns the information content of the rarest words of each paragraph, in bits.
 fn scores(
     lines: &Lines<'_>,
     paragraphs: &[Span],
     deadline: &Deadline<'_>,
 ) -> Result<Vec<f32>, OutOfTime> {
-    // Words are numbered in the order of their first place, so that they are
-    // hashed and looked up once.
+    // Words get numbers in the order of their first occurrence, so that each is hashed and looked
+    // up only once.
     let mut numbers: HashMap<u64, u32> = HashMap::new();
     let mut known: Vec<Word> = Vec::new();
     let mut read: Vec<u32> = Vec::new();
@@ -151,8 +152,7 @@ fn scores(
     Ok(scores)
 }
 
-/// The hashes of the words of a text, in letters of any case. Numbers are no
-/// words.
+/// Returns the hashes of the words of a text, ignoring ASCII case and skipping numbers.
 fn words(text: &str) -> impl Iterator<Item = u64> {
     let is_number = |word: &&str| word.starts_with(|first: char| first.is_ascii_digit());
     let words = terms::words(text).filter(move |word| !is_number(word));

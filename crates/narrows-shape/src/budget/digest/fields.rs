@@ -1,17 +1,17 @@
-//! The members of a JSON row, with those of objects inside of it.
+//! Reads the members of a JSON row, including those of nested objects.
 //!
-//! Rows of JSON Lines were not checked: what is no JSON ends the row early.
+//! Rows of JSON Lines have not been validated: reading stops at the first syntax error.
 
 use std::ops::Range;
 
 use crate::json::string_end;
 
-/// Objects inside of rows are read down to this depth.
+/// The deepest level of nested objects that is read.
 const DEPTH: usize = 3;
-/// The members that are read of a row.
+/// The most members that are read from a row.
 const MOST_MEMBERS: usize = 512;
 
-/// The sort of a value.
+/// The JSON type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sort {
     Text,
@@ -22,8 +22,8 @@ pub(super) enum Sort {
     Object,
 }
 
-/// Calls `visit` with the field around, the key and the value of each member; it
-/// returns the number of the field.
+/// Calls `visit` with the enclosing field, the key and the value of each member. `visit` returns
+/// the number of the member's field.
 pub(super) fn each(
     text: &str,
     row: &Range<usize>,
@@ -89,7 +89,7 @@ fn skip_space(bytes: &[u8], at: usize) -> usize {
     at + rest.iter().take_while(|byte| is_space(byte)).count()
 }
 
-/// Behind the value that begins at a place; the place itself if there is none.
+/// Returns the end of the value that begins at `start`, or `start` if there is no value.
 fn value_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start;
     let mut depth = 0_usize;

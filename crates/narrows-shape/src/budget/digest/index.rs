@@ -1,25 +1,25 @@
-//! The places of rare things that are not shown, in few characters.
+//! Writes a compact index of the rare items that are not shown.
 
 use std::fmt::Write;
 use std::ops::Range;
 
 use super::super::count;
 
-/// Ranges that are this near to each other are written as one.
+/// The largest distance between two ranges that are merged into one.
 const NEAR: usize = 2;
-/// A range of joined entries covers no more than this.
+/// The widest range that merging may produce.
 const WIDEST: usize = 6;
 
-/// A thing that is not shown.
+/// An item that is not shown.
 pub(crate) struct Entry<'a> {
-    /// Counted from 0.
+    /// Lines or rows, counted from 0.
     pub(crate) place: Range<usize>,
     pub(crate) label: &'a str,
 }
 
-/// Writes an index of at most `room` characters: with labels if all entries fit
-/// with them, else the places alone, else those of the first entries. `None` if
-/// there is no entry or no room for one.
+/// Writes an index of at most `room` characters: with labels if all entries fit with them,
+/// otherwise only the positions, of as many entries as fit. Returns `None` if there is no entry or
+/// no room for one.
 pub(crate) fn write(title: &str, entries: &[Entry<'_>], room: usize) -> Option<String> {
     if entries.is_empty() {
         return None;
@@ -59,7 +59,7 @@ fn labelled(title: &str, entries: &[Entry<'_>]) -> String {
             out.push_str(if is_row { "row " } else { "line " });
         }
         range(&mut out, &entry.place);
-        write!(out, " ({})", entry.label).expect("a String takes everything");
+        write!(out, " ({})", entry.label).expect("writing to a String cannot fail");
     }
     out + "⟧"
 }
@@ -84,7 +84,7 @@ fn places(title: &str, entries: &[Entry<'_>], more: usize) -> String {
         range(&mut out, place);
     }
     if more > 0 {
-        write!(out, ", +{more} more").expect("a String takes everything");
+        write!(out, ", +{more} more").expect("writing to a String cannot fail");
     }
     out + "⟧"
 }
@@ -94,5 +94,5 @@ fn range(out: &mut String, place: &Range<usize>) {
         0 | 1 => write!(out, "{}", place.start + 1),
         _ => write!(out, "{}-{}", place.start + 1, place.end),
     };
-    written.expect("a String takes everything");
+    written.expect("writing to a String cannot fail");
 }

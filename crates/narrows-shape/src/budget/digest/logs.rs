@@ -1,4 +1,4 @@
-//! Logs: the templates with their counts, and the lines that are unlike others.
+//! Digest of logs: the templates with their counts, and the unusual lines.
 
 use super::chunks::{self, Chunk, ChunkKind};
 use super::templates::{Surprise, Template, Templates};
@@ -7,23 +7,23 @@ use crate::budget::keep::Ends;
 use crate::prune::trouble::{self, Sign};
 use crate::prune::{Deadline, Lines, OutOfTime};
 
-/// A line with fewer bits is nothing unusual.
+/// The fewest bits of an unusual line.
 const LEAST_BITS: f32 = 3.0;
-/// All lines of a template with so many bits are rare, the last of them least.
+/// The bits from which all lines of a template count as rare, the later ones less than the first.
 const RARE_TEMPLATE: f32 = 5.0;
 const LEAST_SCORE: f32 = 0.1;
-/// The most bits that a line has for speaking of trouble, while few lines do.
+/// The most bits that a line gains by reporting an error, if few lines do.
 const TROUBLE_BITS: f32 = 6.0;
-/// The templates that are shown, and how much of each.
+/// Limits on the number of templates shown and on the length of each.
 const MOST_TEMPLATES: usize = 24;
 const LONGEST_PATTERN: usize = 160;
-/// A template is shown if it has one of so many lines at least.
+/// The share of all lines, as 1/n, that a template must have to be shown.
 const FREQUENT: u32 = 200;
 const WORDS_IN_LABEL: usize = 3;
-/// If the templates that are shown have three of four lines, so many lines at
-/// each end are enough to show the order of them.
+/// The lines at each end that are enough to show the order, if the listed templates cover three
+/// quarters of all lines.
 const LINES_AT_END: usize = 8;
-/// The first lines of so few templates are named.
+/// The most unlisted templates whose first lines are named.
 const MOST_NAMED: usize = 8;
 
 pub(super) fn find(lines: &Lines<'_>, deadline: &Deadline<'_>) -> Result<Findings, OutOfTime> {
@@ -32,7 +32,7 @@ pub(super) fn find(lines: &Lines<'_>, deadline: &Deadline<'_>) -> Result<Finding
     find_by(lines, &templates, &surprises, deadline)
 }
 
-/// Finds what a digest holds by templates that are mined already.
+/// Collects the findings of a digest from templates that have already been mined.
 pub(super) fn find_by(
     lines: &Lines<'_>,
     templates: &Templates,
@@ -70,7 +70,7 @@ pub(super) fn find_by(
     })
 }
 
-/// How unusual each line is, all in all.
+/// Returns the overall score of each line.
 fn scores(
     lines: &Lines<'_>,
     templates: &Templates,
@@ -90,7 +90,7 @@ fn scores(
         (share.log2() / 2.0).clamp(0.0, TROUBLE_BITS)
     };
     let (error, warning) = (bits(Sign::Error), bits(Sign::Warning) / 2.0);
-    // Of a template with several lines the first ones are shown before others.
+    // The first lines of a template rank above its later lines.
     let mut seen = vec![0_u32; templates.all.len()];
     let mut scores = Vec::with_capacity(lines.len());
     for (at, surprise) in surprises.iter().enumerate() {
@@ -116,7 +116,7 @@ fn scores(
     Ok(scores)
 }
 
-/// The value that makes a line rare, or the words it begins with.
+/// Returns the value that makes a line rare, or the first words of the line.
 fn label(line: &str, surprise: &Surprise) -> String {
     if surprise.value > surprise.template
         && let Some(value) = line.get(surprise.chunk())
@@ -139,14 +139,14 @@ fn label(line: &str, surprise: &Surprise) -> String {
     clean(&line[first.span.start..last.span.end])
 }
 
-/// The templates, the most frequent first.
+/// Returns the templates, the most frequent first.
 fn by_count(templates: &Templates) -> Vec<usize> {
     let mut order: Vec<usize> = (0..templates.all.len()).collect();
     order.sort_by_key(|&at| std::cmp::Reverse(templates.all[at].count));
     order
 }
 
-/// The frequent templates.
+/// Writes a note for each frequent template.
 fn notes(lines: &Lines<'_>, templates: &Templates, order: &[usize]) -> Vec<String> {
     let is_frequent =
         |template: &&Template| template.count >= 3 && template.count >= templates.lines / FREQUENT;
@@ -160,8 +160,8 @@ fn notes(lines: &Lines<'_>, templates: &Templates, order: &[usize]) -> Vec<Strin
     frequent.map(note).collect()
 }
 
-/// Returns a function that writes how many lines are in templates beyond the
-/// first ones, so that the notes account for all lines.
+/// Returns a function that counts the lines of unlisted templates, so that the notes account for
+/// all lines.
 fn unlisted(templates: &Templates, order: &[usize]) -> impl Fn(usize) -> Option<String> + 'static {
     let all: Vec<(u32, usize)> = order
         .iter()

@@ -1,4 +1,4 @@
-//! Rows of JSON: what their fields hold, and the rows that are unlike others.
+//! Digest of JSON rows: the contents of their fields, and the unusual rows.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -10,25 +10,25 @@ use super::{Findings, MOST_PARTS, Part, best_first, chunks, clean};
 use crate::budget::keep::Ends;
 use crate::prune::{Deadline, Lines, OutOfTime};
 
-/// A row with fewer bits is nothing unusual.
+/// The fewest bits of an unusual row.
 const LEAST_BITS: f32 = 3.0;
-/// The fields that are told apart, and those that are described.
+/// Limits on the fields that are tracked and on those that are described.
 const MOST_FIELDS: usize = 256;
 const DESCRIBED: usize = 24;
-/// Fields that one of so many rows has are described.
+/// The share of rows, as 1/n, that must have a field for it to be described.
 const USUAL: u32 = 20;
-/// The values of a field that are named.
+/// The most values of a field that are named.
 const NAMED: usize = 4;
 const LONGEST_NOTE: usize = 1_200;
 const LONGEST_NAME: usize = 40;
-/// So much of a text value is looked at.
+/// The most bytes of a text value that are compared.
 const LONGEST_VALUE: usize = 256;
-/// Fewer rows are no table.
+/// The fewest rows of a table.
 const FEWEST: usize = 10;
 const SAMPLE: usize = 50;
 const ROWS_PER_CHECK: usize = 256;
 
-/// Finds what the digest of JSON Lines holds; `None` for other text.
+/// Collects the findings of a digest of JSON Lines. Returns `None` for other text.
 pub(super) fn find_in_lines(
     lines: &Lines<'_>,
     deadline: &Deadline<'_>,
@@ -71,24 +71,24 @@ pub(super) fn find_in_lines(
     }))
 }
 
-/// Rows with the same fields, more or less.
+/// Rows with roughly the same fields.
 pub(crate) struct Table {
     rows: usize,
-    /// Name and contents of each field.
+    /// The name and the contents of each field.
     fields: Vec<String>,
     pub(crate) rare: Vec<Rare>,
 }
 
-/// A row that is unlike others.
+/// An unusual row.
 pub(crate) struct Rare {
-    /// Counted from 0.
+    /// The row number, counted from 0.
     pub(crate) row: usize,
-    /// The value that makes it rare.
+    /// The value that makes the row unusual.
     pub(crate) label: String,
 }
 
 impl Table {
-    /// Reads the rows that stand at places of a text.
+    /// Reads the rows at the given positions of a text.
     pub(crate) fn read(
         text: &str,
         rows: &[Range<usize>],
@@ -124,7 +124,7 @@ impl Table {
         })
     }
 
-    /// What the fields hold, inside of brackets and in at most so many characters.
+    /// Describes the contents of the fields, in brackets and in at most `most` characters.
     pub(crate) fn note(&self, path: &str, most: usize) -> Option<String> {
         let of = match path {
             "$" => String::new(),
@@ -144,7 +144,7 @@ impl Table {
     }
 }
 
-/// How unusual a row is, and by what.
+/// The bits of an unusual row, and the field and value that make it unusual.
 struct Score {
     bits: f32,
     cause: Option<(u32, Range<usize>)>,
@@ -154,7 +154,7 @@ struct Profile<'a> {
     text: &'a str,
     fields: Vec<Field>,
     by_name: HashMap<(Option<u32>, u64), u32>,
-    /// Which fields rows have, in order.
+    /// The sequences of fields that rows have.
     shapes: Slot,
     shape_of: Vec<u64>,
 }
@@ -163,7 +163,7 @@ struct Profile<'a> {
 struct Field {
     name: String,
     values: Slot,
-    /// Without digits.
+    /// The text values with all numbers masked.
     forms: Slot,
     sorts: Slot,
     present: u32,
@@ -247,7 +247,7 @@ impl<'a> Profile<'a> {
             bits: self.shapes.surprise(&usual.0, shape),
             cause: None,
         };
-        // A rare shape is explained by the field that fewest rows have.
+        // The least common field of a row explains a rare shape.
         let mut fewest = self.shape_of.len() as u32 / 2;
         let has_rare_shape = score.bits >= LEAST_BITS;
         fields::each(self.text, row, &mut |around, key, value, sort| {
@@ -275,7 +275,7 @@ impl<'a> Profile<'a> {
         clean(&format!("{}={value}", self.fields[*field as usize].name))
     }
 
-    /// Name and contents of the first fields.
+    /// Describes the names and the contents of the first fields.
     fn describe(&self) -> Vec<String> {
         let rows = self.shape_of.len() as u32;
         let is_leaf = |field: &&Field| field.sorts.count() > 0;
@@ -333,7 +333,7 @@ impl Field {
         by_sort.max(by_value).max(by_form)
     }
 
-    /// `status active 4800, failed 190, 3 more`, `total 0.5..98`.
+    /// Describes the field, such as `status active 4800, failed 190, 3 more` or `total 0.5..98`.
     fn describe(&self, text: &str, rows: u32) -> String {
         let mut out = self.name.clone();
         if self.present * 10 < rows * 9 {
@@ -368,7 +368,7 @@ fn number(text: &str, value: &Range<usize>, sort: Sort) -> Option<f64> {
     number.flatten().filter(|number: &f64| number.is_finite())
 }
 
-/// Arrays are one value, whatever is in them.
+/// Returns the hash of a value. All arrays have the same hash, whatever their contents.
 fn exact(text: &str, value: &Range<usize>, sort: Sort) -> u64 {
     match sort {
         Sort::Array | Sort::Object => 1,
@@ -378,7 +378,7 @@ fn exact(text: &str, value: &Range<usize>, sort: Sort) -> u64 {
     }
 }
 
-/// The hash of a text in which all numbers are alike.
+/// Returns the hash of a text in which all numbers are masked.
 fn form(text: &str, value: &Range<usize>) -> u64 {
     let bytes = &text.as_bytes()[value.start..value.end.min(value.start + LONGEST_VALUE)];
     let runs = bytes.chunk_by(|a, b| a.is_ascii_digit() && b.is_ascii_digit());

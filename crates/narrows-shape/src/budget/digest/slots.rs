@@ -1,43 +1,41 @@
-//! The values that occur at one place of a template or in one field of rows,
-//! and how unusual each of them is.
+//! The values that occur at one position of a template or in one field of rows, and how unusual
+//! each of them is.
 //!
-//! Surprise is measured in bits beyond what is usual at that place: a value that
-//! occurs once among 4,096 others that are all equal has 12, one among 4,096
-//! different values has none.
+//! Surprise is measured in bits beyond the usual at that position: a value that occurs once among
+//! 4,096 others that are all equal has 12 bits; one among 4,096 different values has none.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
-/// With more different values, a value says nothing.
+/// The most different values that are counted. Beyond that, a single value is not significant.
 const MOST_VALUES: usize = 256;
-/// The same for numbers, which have an order besides.
+/// The same limit for numbers, which can also be compared by size.
 const MOST_NUMBERS: usize = 64;
-/// Fewer values do not show what is usual.
+/// The fewest values from which the usual ones can be determined.
 const FEWEST: u32 = 8;
 const FEWEST_NUMBERS: u32 = 20;
-/// Quarters of an octave between an outlier and the other numbers.
+/// The gap between an outlier and the other numbers, in quarters of an octave.
 const GAP: u16 = 3;
-/// Numbers that are farther from the median than the usual ones by this factor
-/// are outliers, if they are one of so many at most.
+/// An outlier is at least `FAR` times as far from the median as the usual numbers are. Outliers are
+/// at most one in `TAIL` of the numbers.
 const FAR: f64 = 4.0;
 const TAIL: u32 = 25;
 
-/// The values of one place.
+/// The values at one position.
 #[derive(Default)]
 pub(crate) struct Slot {
     count: u32,
     values: HashMap<u64, Tally, BuildHasherDefault<KeyHasher>>,
     has_many: bool,
-    /// Numbers by quarters of octaves.
+    /// Counts of numbers by quarter octaves.
     octaves: Vec<(u16, u32)>,
     numbers: u32,
     least: f64,
     most: f64,
 }
 
-/// Hashes keys that are hashes already. A slot has few values, so that equal
-/// hashes cannot cost much.
+/// Hashes keys that are hashes already. A slot has few values, so collisions cost little.
 #[derive(Default)]
 struct KeyHasher(u64);
 
@@ -61,32 +59,32 @@ impl Hasher for KeyHasher {
 #[derive(Clone, Copy)]
 struct Tally {
     count: u32,
-    /// Of the first one, in the text.
+    /// The position of the first occurrence in the text.
     start: u32,
     end: u32,
 }
 
-/// Everything that is known of a slot at the end.
+/// The statistics of a slot after all values have been added.
 #[derive(Clone, Default)]
 pub(crate) struct Usual {
     entropy: f32,
-    /// No value of the slot has more bits.
+    /// The most bits of any value of the slot.
     most: f32,
-    /// Numbers outside of these are outliers.
+    /// Numbers outside `low..high` are outliers.
     low: f64,
     high: f64,
     tail: f32,
 }
 
 impl Usual {
-    /// The most bits that a value of the slot has.
+    /// Returns the most bits of any value of the slot.
     pub(crate) fn most(&self) -> f32 {
         self.most
     }
 }
 
 impl Slot {
-    /// Adds a word that stands at a place of the text, `times` times.
+    /// Adds `times` occurrences of a word whose first one is at `place` in the text.
     pub(crate) fn add(&mut self, hash: u64, place: &Range<usize>, times: u32) {
         self.count += times;
         self.tally(hash, place, times, MOST_VALUES);
@@ -137,12 +135,12 @@ impl Slot {
         self.count
     }
 
-    /// How many of the values are numbers.
+    /// Returns the number of values that are numbers.
     pub(crate) fn numbers(&self) -> u32 {
         self.numbers
     }
 
-    /// Computes what is usual.
+    /// Computes the statistics of the slot.
     pub(crate) fn usual(&self) -> Usual {
         let counts = self.values.values().map(|tally| tally.count);
         let mut usual = Usual {
@@ -163,7 +161,7 @@ impl Slot {
         usual
     }
 
-    /// Finds the numbers from which on others are outliers.
+    /// Finds the bounds beyond which numbers are outliers.
     fn bound(&self, usual: &mut Usual) {
         let mut octaves = self.octaves.clone();
         octaves.sort_unstable();
@@ -204,7 +202,7 @@ impl Slot {
         }
     }
 
-    /// The surprise of a word.
+    /// Returns the surprise of a word, in bits.
     pub(crate) fn surprise(&self, usual: &Usual, hash: u64) -> f32 {
         if self.has_many || self.count < FEWEST {
             return 0.0;
@@ -213,19 +211,20 @@ impl Slot {
         (surplus(self.count, count) - usual.entropy).max(0.0)
     }
 
-    /// The surprise of a number.
+    /// Returns the surprise of a number, in bits.
     pub(crate) fn surprise_of_number(&self, usual: &Usual, number: f64) -> f32 {
         let is_outlier = number >= usual.high || number < usual.low;
         let by_size = if is_outlier { usual.tail } else { 0.0 };
         by_size.max(self.surprise(usual, number.to_bits()))
     }
 
-    /// The least and the greatest number.
+    /// Returns the least and the greatest number.
     pub(crate) fn span(&self) -> (f64, f64) {
         (self.least, self.most)
     }
 
-    /// The numbers that are no outliers, if there are few of them.
+    /// Returns the range of the numbers without outliers, or `None` if there are no outliers or too
+    /// many different numbers.
     pub(crate) fn bulk(&self, usual: &Usual) -> Option<(f64, f64)> {
         let is_usual = |number: &f64| (usual.low..usual.high).contains(number);
         let numbers = self.values.keys().map(|&bits| f64::from_bits(bits));
@@ -237,8 +236,8 @@ impl Slot {
         (least <= most && (least, most) != (self.least, self.most)).then_some((least, most))
     }
 
-    /// The most frequent values with their counts, as places in the text, and how
-    /// many others there are.
+    /// Returns the most frequent values with their counts, as positions in the text, and the number
+    /// of other values.
     pub(crate) fn frequent(&self, most: usize) -> (Vec<(Range<usize>, u32)>, usize) {
         let mut all: Vec<Tally> = self.values.values().copied().collect();
         all.sort_unstable_by_key(|tally| (std::cmp::Reverse(tally.count), tally.start));
@@ -249,10 +248,10 @@ impl Slot {
     }
 }
 
-/// The entropy of counts, in bits.
+/// Returns the entropy of counts, in bits.
 pub(crate) fn entropy(counts: impl Iterator<Item = u32>, total: u32) -> f32 {
-    // Summed in integers of a fixed scale, so that the order of a map does not
-    // show in the last digit.
+    // The sum uses integers of a fixed scale, so that the iteration order of the map does not
+    // change the last digit.
     let scaled = |count: u32| {
         let part = f64::from(count) / f64::from(total.max(1));
         (-part * part.log2() * 1e9) as u64
@@ -260,18 +259,18 @@ pub(crate) fn entropy(counts: impl Iterator<Item = u32>, total: u32) -> f32 {
     (counts.map(scaled).sum::<u64>() as f64 / 1e9) as f32
 }
 
-/// The bits that a value carries which occurs `count` times of `total`.
+/// Returns the information content of a value that occurs `count` times among `total`, in bits.
 pub(crate) fn surplus(total: u32, count: u32) -> f32 {
     (total as f32 / count.max(1) as f32).log2()
 }
 
-/// The exponent and the first two bits of the fraction of a number.
+/// Returns the quarter octave of a number: its exponent and the first two bits of its fraction.
 fn octave(number: f64) -> u16 {
     let bits = (number.abs() + 1.0).to_bits() >> 50;
     (bits as u16).saturating_sub(1_023 << 2)
 }
 
-/// The least number of a quarter of an octave.
+/// Returns the least number of a quarter octave.
 fn edge(octave: u16) -> f64 {
     f64::from_bits((u64::from(octave) + (1_023 << 2)) << 50) - 1.0
 }

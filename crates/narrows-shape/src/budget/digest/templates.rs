@@ -1,9 +1,9 @@
-//! The templates of a log, mined in one pass.
+//! Mines the templates of a log in one pass.
 //!
-//! Lines of one template have the same words at most of the same places; numbers
-//! and identifiers are masked. Lines are compared with the templates of the same
-//! pattern of words, numbers and identifiers (as Drain does with lines of one
-//! length), and a place where words differ becomes a slot.
+//! Lines of one template have the same words at most of the same positions; numbers and identifiers
+//! are masked. A line is compared with the templates that have the same pattern of words, numbers
+//! and identifiers (as Drain does with lines of the same length). A position at which words differ
+//! becomes a slot.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,18 +12,18 @@ use super::chunks::{self, Chunk, ChunkKind};
 use super::slots::{self, Slot, Usual};
 use crate::prune::{Deadline, Lines, OutOfTime};
 
-/// The templates of one pattern that a new line is compared with. Further ones
-/// are found by equal words only.
+/// The most templates of one pattern that a new line is compared with. Later templates match only
+/// lines with the same words.
 const MOST_COMPARED: usize = 32;
-/// One of so many words at least has to be equal for lines to be of one template.
+/// The share of words, as 1/n, that must be equal for a line to match a template.
 const EQUAL: usize = 2;
-/// A word of the letters `a` to `f` with at least so many of them may be an
-/// identifier, and stands among the first chunks of a line.
+/// Limits for words that may be identifiers: the fewest letters, all of them from `a` to `f`, and
+/// the number of leading chunks that are tried.
 const SHORTEST_ID: usize = 4;
 const MOST_TRIED: usize = 24;
-/// Values with fewer bits are not looked for.
+/// The fewest bits of a value that is reported.
 const LEAST_BITS: f32 = 1.0;
-/// How often the deadline is checked.
+/// The interval between deadline checks, in lines.
 const LINES_PER_CHECK: usize = 1_024;
 
 /// The templates of a text.
@@ -31,33 +31,33 @@ pub(crate) struct Templates {
     pub(crate) all: Vec<Template>,
     /// The template of each line; blank lines have none.
     pub(crate) of_line: Vec<u32>,
-    /// How many lines have one.
+    /// The number of lines that have a template.
     pub(crate) lines: u32,
 }
 
-/// No template.
+/// Marks lines without a template.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Lines that are alike.
+/// A group of similar lines.
 pub(crate) struct Template {
     pub(crate) count: u32,
-    /// The first line of it.
+    /// The first line of the template.
     pub(crate) first: usize,
     places: Vec<Place>,
 }
 
-/// One chunk of a template.
+/// One chunk position of a template.
 struct Place {
     kind: PlaceKind,
-    /// Where the first one stands in the text.
+    /// The position of the first occurrence in the text.
     first: Range<usize>,
-    /// Its values, where they differ. Most words of most templates never do.
+    /// The values, if they differ. Most positions never need a slot.
     slot: Option<Box<Slot>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PlaceKind {
-    /// Always the same word.
+    /// The same word in all lines.
     Constant(u64),
     Words,
     Numbers,
@@ -90,8 +90,7 @@ impl Templates {
         })
     }
 
-    /// The surprise of every line: that of its template, and that of the values
-    /// in it.
+    /// Returns the surprise of every line: that of its template and that of its values.
     pub(crate) fn surprises(
         &self,
         lines: &Lines<'_>,
@@ -128,17 +127,17 @@ impl Templates {
     }
 }
 
-/// How unusual a line is, in bits.
+/// The surprise of a line, in bits.
 #[derive(Clone, Default)]
 pub(crate) struct Surprise {
     pub(crate) template: f32,
     pub(crate) value: f32,
-    /// The most unusual value, within the line.
+    /// The position of the most unusual value in the line.
     chunk: (u16, u16),
 }
 
 impl Surprise {
-    /// The place of the most unusual value in the line.
+    /// Returns the position of the most unusual value in the line.
     pub(crate) fn chunk(&self) -> Range<usize> {
         usize::from(self.chunk.0)..usize::from(self.chunk.1)
     }
@@ -147,14 +146,14 @@ impl Surprise {
 #[derive(Default)]
 struct Miner {
     templates: Vec<Template>,
-    /// By all words and what is masked.
+    /// Templates by all words and masked chunks.
     exact: HashMap<u64, u32>,
-    /// By the pattern alone.
+    /// Templates by pattern only.
     similar: HashMap<u64, Vec<u32>>,
 }
 
 impl Miner {
-    /// Adds a line that begins at a place of the text.
+    /// Adds a line that begins at `start` in the text.
     fn add(&mut self, line: usize, start: usize, chunks: &[Chunk]) -> u32 {
         let (exact, pattern) = keys(chunks);
         let known = self.exact.get(&exact).copied();
@@ -171,8 +170,8 @@ impl Miner {
         id
     }
 
-    /// Finds the template that differs in one word only, at a place of
-    /// identifiers: some of them have no digit by chance.
+    /// Finds the template that differs only in one word, where the template has identifiers. Some
+    /// hexadecimal identifiers happen to contain no digit.
     fn find_by_id(&self, chunks: &[Chunk]) -> Option<u32> {
         let may_be_id =
             |chunk: &Chunk| chunk.kind == ChunkKind::Word && chunk.span.len() >= SHORTEST_ID;
@@ -239,13 +238,13 @@ impl Miner {
     }
 }
 
-/// The hash of the masked chunks, and of their pattern. An identifier may happen
-/// to have digits only, so that numbers and identifiers are masked alike.
+/// Returns the hash of the masked chunks and the hash of their pattern. An identifier may happen to
+/// consist of digits only, so numbers and identifiers are masked alike.
 fn keys(chunks: &[Chunk]) -> (u64, u64) {
     keys_of(chunks.iter().map(Some))
 }
 
-/// The same with some chunks masked whatever they are.
+/// Returns the same hashes; `None` stands for a masked chunk of any kind.
 fn keys_of<'a>(chunks: impl Iterator<Item = Option<&'a Chunk>>) -> (u64, u64) {
     let mix =
         |hash: u64, value: u64| (hash.rotate_left(5) ^ value).wrapping_mul(0x517c_c1b7_2722_0a95);
@@ -297,7 +296,7 @@ impl Template {
         self.places.iter().map(usual).collect()
     }
 
-    /// Adds the surprise of the values of a line.
+    /// Records the most surprising value of a line.
     fn values(&self, usual: &[Usual], chunks: &[Chunk], surprise: &mut Surprise) {
         for ((place, usual), chunk) in self.places.iter().zip(usual).zip(chunks) {
             if usual.most() < LEAST_BITS {
@@ -314,13 +313,13 @@ impl Template {
             };
             if value > surprise.value {
                 surprise.value = value;
-                // No chunk is read beyond the first kilobytes of a line.
+                // The offsets fit into 16 bits, because only the first 2 KiB of a line are read.
                 surprise.chunk = (chunk.span.start as u16, chunk.span.end as u16);
             }
         }
     }
 
-    /// The template as text: its first line with slots in braces.
+    /// Returns the template as text: its first line with slots in braces.
     pub(crate) fn pattern(&self, lines: &Lines<'_>) -> String {
         let line = lines.line(self.first);
         let mut chunks = Vec::new();
@@ -350,7 +349,7 @@ impl Template {
 }
 
 impl Slot {
-    /// The numbers as `{12..60}`, or as `{12..60, at most 98123}` with outliers.
+    /// Writes the numbers as `{12..60}`, or as `{12..60, at most 98123}` if there are outliers.
     fn range_text(&self) -> String {
         let (least, most) = self.span();
         let range = |low: f64, high: f64| match low == high {
@@ -366,7 +365,7 @@ impl Slot {
         }
     }
 
-    /// The words as `{GET|POST|…}`.
+    /// Writes the words as `{GET|POST|…}`.
     fn words_text(&self, text: &str) -> String {
         const SHOWN: usize = 3;
         if self.has_many() {

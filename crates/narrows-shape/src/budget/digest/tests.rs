@@ -1,4 +1,4 @@
-//! What a model sees of each kind of text.
+//! The digest that a model sees of each kind of text.
 
 use expect_test::{Expect, expect};
 
@@ -390,7 +390,7 @@ fn no_gap_of_a_few_lines_is_cut_while_there_is_room() {
     assert!(!fitted.cuts.iter().any(is_short), "{:?}", fitted.cuts);
 }
 
-/// Functions that differ in their names; one of them leaves out a step.
+/// Returns functions that differ in their names, one of which omits a step.
 fn routes() -> String {
     let verbs = ["cleaned", "moved", "loaded", "opened", "sealed"];
     let body = numbered(900, |n| {
@@ -453,7 +453,7 @@ fn a_goal_that_tells_no_copy_from_the_others_is_not_used() {
     ] {
         assert_eq!(with(goal).text, plain.text, "{goal}");
     }
-    // A word of some names does tell them apart.
+    // A word that occurs in some of the names does distinguish them.
     assert_eq!(with("sealed").stages, [Stage::Pruned]);
     assert!(with("sealed_777").text.contains("func sealed_"));
 }
@@ -501,7 +501,7 @@ fn the_notes_of_a_log_account_for_all_lines() {
                 sum += leading(blank);
             }
         }
-        // Behind the last LF there is one more line without a word.
+        // After the last LF, there is one more line without a word.
         assert_eq!(sum, Lines::count(&text), "{max_chars}: {shown}");
     }
 }

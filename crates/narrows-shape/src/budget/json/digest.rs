@@ -1,6 +1,5 @@
-//! The digest of a JSON text: what its rows hold, the rows that answer the goal
-//! or are unlike others, as compact JSON or as TOON, and an index of the other
-//! rare ones.
+//! The digest of a JSON text: a description of its rows, the rows that answer the goal or are
+//! unusual, as compact JSON or TOON, and an index of the other rare rows.
 
 use super::main_array::Main;
 use super::plan::{self, Cut, Planner, What, scaled};
@@ -12,15 +11,14 @@ use crate::budget::{Fitted, Order, Place, RecoveryRange, Stage, Work, count, wit
 use crate::prune::{Fallback, Lines};
 use crate::toon;
 
-/// The description of the fields takes at most three of so many characters, the
-/// index one of so many.
+/// The shares of the room: 3/`NOTES` for the description of the fields, 1/`INDEX` for the index.
 const NOTES: usize = 10;
 const INDEX: usize = 4;
-/// How often a cut for TOON is tried, and from which part of the budget on it is
-/// good enough, in percent.
+/// The most attempts to find cuts for TOON, and the percentage of the budget from which a result is
+/// good enough.
 const TRIES: usize = 4;
 const ENOUGH: usize = 94;
-/// Spaces before a marker in TOON, about.
+/// The approximate number of spaces before a marker in TOON.
 const INDENT: usize = 4;
 
 pub(super) fn fit(
@@ -37,8 +35,8 @@ pub(super) fn fit(
     let room = order.max_chars.saturating_sub(header);
     let mut note = note(main.as_ref(), 3 * room / NOTES);
     let mut room = room - count::chars(&note);
-    // As much as the index may need is set aside first; the second time it is
-    // shorter by what is shown.
+    // The first round reserves as much as the index may need. In the second round, the index is
+    // shorter, because it omits the rows that are shown.
     let mut reserved = size(&write_index(main.as_ref(), None, room / INDEX));
     let mut done = None;
     for _ in 0..2 {
@@ -55,7 +53,7 @@ pub(super) fn fit(
         }
     }
     if done.is_none() {
-        // In a small budget there is room for the values alone.
+        // A small budget has room for the values only.
         room += count::chars(&std::mem::take(&mut note));
         let cut = cut(noted, planner, room, work)?;
         done = cut.map(|(cuts, is_toon)| (cuts, is_toon, None));
@@ -64,7 +62,7 @@ pub(super) fn fit(
     let draft = Draft::new(original, noted, &cuts);
     let body = match is_toon {
         true => {
-            // Markers can make a table of nested rows longer than it was measured.
+            // Markers can make a table of nested rows longer than measured.
             let taken = index.as_deref().map_or(0, |index| count::chars(index) + 1);
             let fits = |body: &String| count::chars(body) + taken <= room;
             let body = table::as_toon(&draft).filter(fits);
@@ -75,7 +73,7 @@ pub(super) fn fit(
     let (body, stages) = match body {
         Some(written) => written,
         None if is_toon => {
-            // The markers have no place in TOON: less of the text fits as JSON.
+            // The markers do not fit into TOON. JSON is longer, so less of the text fits.
             let room = room.saturating_sub(index.as_deref().map_or(0, count::chars) + 1);
             let cuts = planner
                 .plan(room, (1, 1))?
@@ -97,7 +95,7 @@ fn size(line: &Option<String>) -> usize {
     line.as_deref().map_or(0, |line| count::chars(line) + 1)
 }
 
-/// What the rows hold, in a line.
+/// Describes the contents of the rows in one line.
 fn note(main: Option<&Main>, most: usize) -> String {
     let note = main.and_then(|main| {
         main.table
@@ -107,7 +105,7 @@ fn note(main: Option<&Main>, most: usize) -> String {
     note.map_or(String::new(), |note| note + "\n")
 }
 
-/// The rare rows that are cut, or all of them.
+/// Writes an index of the rare rows that are cut, or of all rare rows.
 fn write_index(main: Option<&Main>, cuts: Option<&[Cut]>, room: usize) -> Option<String> {
     let main = main?;
     let gaps: Option<Vec<(usize, usize)>> = cuts.map(|cuts| {
@@ -139,7 +137,7 @@ fn write_index(main: Option<&Main>, cuts: Option<&[Cut]>, room: usize) -> Option
     index::write("rare rows not shown", &entries, room)
 }
 
-/// The first line: how many rows are shown, and how to get the rest.
+/// Writes the first line: the number of rows shown, and the call that returns the rest.
 fn write_header(draft: &Draft<'_>, main: Option<&Main>, order: &Order<'_>) -> String {
     let gaps = draft.gaps();
     let is_of_main = |cut: &Cut| match cut.what {
@@ -180,8 +178,7 @@ fn write_header(draft: &Draft<'_>, main: Option<&Main>, order: &Order<'_>) -> St
     marker::header(&order.recovery, chars.saturating_sub(gone), gap, range)
 }
 
-/// Cuts after which the text has no more than so many characters, and whether
-/// that is as TOON.
+/// Returns cuts that bring the text within `room` characters, and whether the result is TOON.
 fn cut(
     noted: &Noted,
     planner: &mut Planner<'_>,
@@ -199,7 +196,7 @@ fn cut(
     }))
 }
 
-/// Cuts after which the text fits as TOON, with more of it than fits as JSON;
+/// Returns cuts with which the text fits as TOON and keeps more than it would as JSON. Returns
 /// `None` if TOON is not shorter.
 fn for_toon(
     noted: &Noted,
@@ -208,7 +205,7 @@ fn for_toon(
     room: usize,
 ) -> Result<Option<Vec<Cut>>, Fallback> {
     let chars = planner.chars();
-    // The data without the markers of rows, and those.
+    // Measures the data without row markers in both forms, and the row markers.
     let size = |cuts: &[Cut]| {
         let marker = |cut: &Cut| longest_marker(cut, chars);
         let data = render(noted, cuts, |cut| match cut.what {
@@ -244,14 +241,14 @@ fn for_toon(
                 break;
             }
         }
-        // A little less than what would fill the budget if all rows were alike.
+        // Slightly less than the target that would fill the budget if all rows were alike.
         let next = scaled(target, room, reached);
         target = next - next / 100;
     }
     Ok(best)
 }
 
-/// The longest marker that may stand for a cut, in a text of so many characters.
+/// Returns the longest marker that may replace a cut in a text of `chars` characters.
 fn longest_marker(cut: &Cut, chars: usize) -> String {
     let total = match cut.what {
         What::Children { total, .. } => total,

@@ -1,9 +1,9 @@
-//! Escapes in the strings of JSON, which no cut may divide.
+//! Escapes in JSON strings, which a cut must not split.
 
 use std::ops::Range;
 
-/// Returns the smallest span around this one that cuts no escape into two, and no pair
-/// of them that is one character.
+/// Returns the smallest span around `span` that splits neither an escape nor a surrogate pair of
+/// escapes.
 pub(super) fn whole_escapes(string: &str, span: Range<usize>) -> Range<usize> {
     let Range { mut start, mut end } = span;
     let bytes = string.as_bytes();

@@ -1,4 +1,4 @@
-//! The children of a container, and the order in which they are to be kept.
+//! The children of a container, and the order in which they are kept.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -8,27 +8,27 @@ use crate::budget::digest::rows::Table;
 use crate::budget::{Work, count};
 use crate::prune::{Fallback, Lines, OutOfTime, Ranking, SourceType};
 
-/// Rows from the beginning that stay whatever the goal, to show their shape.
+/// The first rows that are always kept, to show the structure.
 const FIRST_ROWS: usize = 2;
-/// Rows from the end that stay if there is no goal: they show how far it goes,
-/// and the gap before them needs no marker more than one at the end.
+/// The last rows that are kept if there is no goal. They show where the data ends and cost no
+/// additional marker, because the gap is before them instead of at the end.
 const LAST_ROWS: usize = 3;
-/// Fewer rows are not compared with each other.
+/// The fewest rows that are compared with each other.
 const FEWEST_ROWS: usize = 10;
 
 /// The children of a container.
 pub(super) struct Listing {
     pub(super) starts: Vec<u32>,
-    /// What all children before each cost, with their commas.
+    /// The cost of all children before each one, with their commas.
     pub(super) sums: Vec<u32>,
-    /// In the order in which they are to be kept.
+    /// The children in the order in which they are kept.
     pub(super) order: Vec<u32>,
-    /// What they hold, if they are rows.
+    /// The description of the children, if they are rows.
     pub(super) table: Option<Rc<Table>>,
 }
 
 impl Listing {
-    /// Reads the children of a node in a text, and chooses their order.
+    /// Reads the children of a node and determines their order.
     pub(super) fn read(text: &str, node: &Node, work: &Work<'_>) -> Result<Listing, Fallback> {
         let starts = tree::children(text, &node.span);
         work.check()?;
@@ -57,7 +57,7 @@ impl Listing {
         Ok(listing)
     }
 
-    /// Puts the rows first that are unlike others, behind the first and last ones.
+    /// Moves the unusual rows to the front, after the first and last ones.
     fn put_rare_first(&mut self, text: &str, work: &Work<'_>) -> Result<(), Fallback> {
         let count = self.starts.len() - 1;
         let starts = self.starts.windows(2);
@@ -82,9 +82,9 @@ impl Listing {
     }
 }
 
-/// The first ones, those that answer the goal, and then the others as if
-/// there were none. Each child is a line to the engine. `None` if the goal does
-/// not discriminate.
+/// Orders the children by the goal: the first ones, those that answer the goal, and then the others
+/// in the usual order. The engine ranks each child as one line. Returns `None` if the goal does not
+/// discriminate.
 fn order_by_goal(
     text: &str,
     goal: &str,
@@ -111,7 +111,7 @@ fn order_by_goal(
     }
     let Ranking { worth, relevant } = ranking;
     let is_relevant = |at: u32| relevant[at as usize];
-    // The sort is stable: rows that do not answer the goal stay as they are.
+    // The sort is stable: rows that do not answer the goal keep their order.
     order.sort_by(|&a, &b| {
         let is_first = |at: u32| (at as usize) < FIRST_ROWS;
         let by_place = is_first(b).cmp(&is_first(a));
@@ -126,7 +126,7 @@ fn order_by_goal(
     Ok(Some(order))
 }
 
-/// The first ones, with a few of the last among them.
+/// Returns the children from the beginning on, with a few of the last ones among the first.
 fn order_of_text(count: usize) -> Vec<u32> {
     let last = LAST_ROWS.min(count / 4);
     let (mut front, back) = (

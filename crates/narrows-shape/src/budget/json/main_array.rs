@@ -1,4 +1,4 @@
-//! The array that a JSON text is about.
+//! The main array of a JSON text.
 
 use std::rc::Rc;
 
@@ -7,20 +7,20 @@ use super::tree::{Kind, Node};
 use crate::budget::digest::rows::Table;
 use crate::json::mended;
 
-/// A path of more characters is named by its end.
+/// The longest path in characters. Of a longer path, only the end is shown.
 const LONGEST_PATH: usize = 80;
 const LONGEST_KEY: usize = 40;
 
 /// The array whose rows are numbered in the digest.
 pub(super) struct Main {
-    /// Where it begins.
+    /// The start of the array in the text.
     pub(super) container: usize,
     pub(super) path: String,
-    /// What the rows hold, if they are objects.
+    /// The description of the rows, if they are objects.
     pub(super) table: Option<Rc<Table>>,
 }
 
-/// The largest array of objects in a value, with its path.
+/// Returns the largest array of objects in a value, with its path.
 pub(super) fn largest_array<'n>(text: &str, root: &'n Node) -> Option<(&'n Node, String)> {
     let mut best: Option<(&Node, String)> = None;
     let mut open = vec![(root, "$".to_owned())];
@@ -38,7 +38,7 @@ pub(super) fn largest_array<'n>(text: &str, root: &'n Node) -> Option<(&'n Node,
     best
 }
 
-/// The path of a child.
+/// Returns the path of a child.
 fn step(text: &str, path: &str, node: &Node, child: &Node) -> String {
     let path = match node.kind {
         Kind::Object => {
@@ -63,7 +63,7 @@ fn step(text: &str, path: &str, node: &Node, child: &Node) -> String {
     }
 }
 
-/// A name for people: not too long, and on one line.
+/// Shortens a name for display and keeps it on one line.
 fn shortened(name: &str, most: usize) -> String {
     let on_line = |c: char| match c {
         c if c.is_control() || c == '⟦' || c == '⟧' => '?',

@@ -1,11 +1,11 @@
-//! Which rows and which parts of strings go.
+//! Decides which rows and which parts of strings are cut.
 //!
-//! From the top down, each value is given as many characters as it may have. An
-//! object shares them out among its members: the largest come down to one level,
-//! and strings are touched only where rows alone cannot do it. An array keeps the
-//! rows that fit; one of a few large rows shares out like an object if only rows
-//! within them have to go. An object of many members that no sharing can save
-//! loses members as an array does rows. How many markers that takes is bounded.
+//! Each value gets a character budget from its container. An object divides its budget among its
+//! members: the largest are shortened to a common size, and strings are cut only if removing rows
+//! is not enough. An array keeps the rows that fit; an array of a few large rows divides its budget
+//! like an object if removing rows inside them is enough. An object with so many members that
+//! dividing does not help loses members in the same way as an array loses rows. The number of
+//! markers is limited.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -22,18 +22,17 @@ use crate::budget::marker::{Gap, Unit};
 use crate::budget::notes::Noted;
 use crate::prune::Fallback;
 
-/// The most markers in one text, and how many characters of the budget there are
-/// to be for each.
+/// The most markers in one text, and the characters of the budget required for each.
 const MOST_GAPS: usize = 400;
 const CHARS_PER_GAP: usize = 60;
-/// An array of so many rows may keep them all.
+/// The most rows of an array that may all be kept in part.
 const FEW_ROWS: usize = 8;
-/// With fewer characters, a part of a value tells nothing.
+/// The fewest characters that make part of a value useful.
 const LEAST_PART: usize = 600;
-/// What is left of a string that is cut, at least.
+/// The fewest characters that are left of a cut string.
 const LEAST_STRING: usize = 100;
 
-/// Something that goes, in the text with notes.
+/// A part to remove, as a span in the text with notes.
 #[derive(Clone)]
 pub(super) struct Cut {
     pub(super) span: Range<usize>,
@@ -42,17 +41,16 @@ pub(super) struct Cut {
 
 #[derive(Clone)]
 pub(super) enum What {
-    /// Children of a container, from the first to the last of so many, counted
-    /// from 1.
+    /// Children `first` to `last` of the `total` children of a container, counted from 1.
     Children {
         kind: Kind,
-        /// Where the container begins.
+        /// The start of the container.
         container: usize,
         first: usize,
         last: usize,
         total: usize,
     },
-    /// Characters inside of a string.
+    /// Characters inside a string.
     Chars,
 }
 
@@ -68,10 +66,10 @@ impl What {
     }
 }
 
-/// A marker as it stands in JSON: a string among rows, a member among members,
-/// a part of a string.
+/// Returns a marker in its JSON form: a string among rows, a member among members, or part of a
+/// string.
 pub(super) fn in_json(what: &What, marker: &str) -> String {
-    // A string cannot fail to be JSON.
+    // Serialising a string to JSON cannot fail.
     let quoted = serde_json::to_string(marker).unwrap_or_default();
     match what {
         What::Children {
@@ -88,19 +86,18 @@ pub(super) struct Planner<'a> {
     chars: usize,
     root: Option<Node>,
     char_marker: usize,
-    /// How much a marker weighs, as a ratio.
+    /// The weight of a marker, as a ratio.
     weight: (usize, usize),
-    /// The children of containers, as they were found the first time.
+    /// The children of containers, cached after the first use.
     listings: HashMap<usize, Rc<Listing>>,
     cuts: Vec<Cut>,
 }
 
-/// How many characters something was brought to; `None` if it cannot be.
+/// The number of characters that a value was reduced to, or `None` if it cannot be reduced enough.
 type Reached = Result<Option<usize>, Fallback>;
 
 impl<'a> Planner<'a> {
-    /// For a text with notes that are made from an original of so many
-    /// characters.
+    /// Creates a planner for a text with notes, whose original has `chars` characters.
     pub(super) fn new(noted: &'a Noted, chars: usize, work: &'a Work<'a>) -> Planner<'a> {
         let cost = |what: &What| marker_cost(what, chars);
         let rows = What::Children {
@@ -127,16 +124,15 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// How many characters the original has.
+    /// Returns the number of characters of the original.
     pub(super) fn chars(&self) -> usize {
         self.chars
     }
 
-    /// What has to go for the text to have no more than so many characters, in
-    /// order.
+    /// Returns the cuts, in order, that reduce the text to `budget` characters.
     ///
-    /// Where other characters will shrink by a ratio and those of markers will
-    /// not, markers weigh that much more.
+    /// `weight` is the ratio of the text's size before and after a later conversion. Markers count
+    /// more by this ratio, because the conversion does not shorten them.
     pub(super) fn plan(
         &mut self,
         budget: usize,
@@ -155,7 +151,7 @@ impl<'a> Planner<'a> {
         Ok(reached?.map(|_| cuts))
     }
 
-    /// The depth of the tree bounds how often this calls itself.
+    /// Reduces a node to `budget` characters. The depth of the tree bounds the recursion.
     fn fit(&mut self, node: &Node, budget: usize, gaps: usize) -> Reached {
         self.work.check()?;
         if node.chars <= budget {
@@ -179,7 +175,7 @@ impl<'a> Planner<'a> {
         self.drop_children(node, budget, gaps)
     }
 
-    /// Brings the largest children down to one level.
+    /// Shortens the largest children to a common size.
     fn share(&mut self, node: &Node, budget: usize, gaps: usize, mode: usize) -> Reached {
         let large: usize = node.nodes.iter().map(|child| child.chars).sum();
         let small = node.chars - large;
@@ -201,7 +197,7 @@ impl<'a> Planner<'a> {
         }
         let light: usize = light.iter().map(|child| child.chars).sum();
         room = room.saturating_sub(light);
-        // The smallest first: what those leave goes to the others.
+        // The smallest child is first, so that the room it leaves goes to the others.
         heavy.sort_by_key(|child| child.chars);
         let mut reserved: usize = heavy.iter().map(|child| child.least[mode]).sum();
         let mut reached = small + light;
@@ -231,7 +227,7 @@ impl<'a> Planner<'a> {
             total,
         };
         let marker = marker_cost(&gap(0, 0), total) + 1;
-        // Of the two brackets one is paid by the comma that the last one lacks.
+        // The comma that the last child lacks pays for one of the two brackets.
         let room = Room {
             cost: budget.saturating_sub(1),
             gaps,
@@ -255,8 +251,7 @@ impl<'a> Planner<'a> {
         Ok(Some(shelf.used() + 1))
     }
 
-    /// Where most of the room is left because the next best child is too large,
-    /// a part of that one is kept.
+    /// Keeps part of the next best child if it is too large and most of the room is left.
     fn keep_a_part(
         &mut self,
         node: &Node,
@@ -305,7 +300,7 @@ impl<'a> Planner<'a> {
         Some(node.chars - gone + self.char_marker)
     }
 
-    /// The children of a container, found once.
+    /// Returns the children of a container, reading them only once.
     fn listing(&mut self, node: &Node) -> Result<Rc<Listing>, Fallback> {
         if let Some(listing) = self.listings.get(&node.span.start) {
             return Ok(Rc::clone(listing));
@@ -315,8 +310,7 @@ impl<'a> Planner<'a> {
         Ok(listing)
     }
 
-    /// The array whose rows the text is about: the text itself, else the largest
-    /// array of objects.
+    /// Returns the main array: the root if it is an array, otherwise the largest array of objects.
     pub(super) fn main(&mut self) -> Result<Option<Main>, Fallback> {
         let Some(root) = self.root.take() else {
             return Ok(None);
@@ -339,7 +333,7 @@ impl<'a> Planner<'a> {
 }
 
 impl Node {
-    /// The fewest characters if all of the children stay in part.
+    /// Returns the fewest characters that the node needs if all children are kept in part.
     fn least_of_children(&self, mode: usize) -> usize {
         let large: usize = self.nodes.iter().map(|child| child.chars).sum();
         let least: usize = self.nodes.iter().map(|child| child.least[mode]).sum();
@@ -347,13 +341,13 @@ impl Node {
     }
 }
 
-/// A number by a ratio.
+/// Scales a number by a ratio.
 pub(super) fn scaled(number: usize, by: usize, to: usize) -> usize {
     let product = number as u128 * by as u128 / to.max(1) as u128;
     usize::try_from(product).unwrap_or(usize::MAX)
 }
 
-/// What a marker costs at most where it stands in JSON.
+/// Returns the largest cost of a marker in its JSON form.
 fn marker_cost(what: &What, total: usize) -> usize {
     let longest = Gap {
         unit: what.unit(),

@@ -1,9 +1,8 @@
-//! TOON with a marker in the place of each cut.
+//! Writes TOON with a marker in place of each cut.
 //!
-//! A marker among the rows of a table would make it something else. So a row of
-//! the same fields stands for it while the text is written, and the line of that
-//! row gives way to the marker. The number of rows that a table begins with is
-//! the true one.
+//! A marker among the rows of a table would end the table format. A stand-in row with the same
+//! fields therefore replaces the cut while the text is written, and the marker then replaces the
+//! line of that row. The row count in the table header is the count of the original.
 
 use super::plan::{self, What};
 use super::tree::Kind;
@@ -11,7 +10,7 @@ use super::{Draft, render};
 use crate::json::string_end;
 use crate::toon;
 
-/// The text as TOON; `None` if it cannot be written with its markers in place.
+/// Returns the text as TOON, or `None` if the markers cannot be placed.
 pub(super) fn as_toon(draft: &Draft<'_>) -> Option<String> {
     let markers: Vec<String> = draft.gaps().iter().map(|gap| gap.short()).collect();
     let mut next = markers.iter();
@@ -60,10 +59,10 @@ pub(super) fn as_toon(draft: &Draft<'_>) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-/// A row like the one that is cut, with a marker for every value; a string where
-/// rows are no objects of plain values.
+/// Returns a row with the same keys as the cut one and the marker as every value, or the marker as
+/// a string if the rows are not objects of scalar values.
 fn stand_in(row: &str, marker: &str) -> String {
-    // A string cannot fail to be JSON.
+    // Serialising a string to JSON cannot fail.
     let marker = serde_json::to_string(marker).unwrap_or_default();
     match keys(row) {
         Some(keys) => {
@@ -74,7 +73,7 @@ fn stand_in(row: &str, marker: &str) -> String {
     }
 }
 
-/// The keys of the object that a text begins with, if its values are plain.
+/// Returns the keys of the object at the beginning of a text, if all its values are scalars.
 fn keys(row: &str) -> Option<Vec<&str>> {
     let bytes = row.as_bytes();
     let mut keys = Vec::new();
@@ -109,7 +108,7 @@ fn stands_for(line: &str, marker: &str) -> bool {
     })
 }
 
-/// How many rows were written of a container of so many, the markers included.
+/// Returns the number of rows written for a container of `total` rows, including markers.
 fn rows_written(draft: &Draft<'_>, of: usize, total: usize) -> usize {
     let gone = draft.cuts.iter().filter_map(|cut| match cut.what {
         What::Children {
@@ -123,7 +122,7 @@ fn rows_written(draft: &Draft<'_>, of: usize, total: usize) -> usize {
     total - gone.sum::<usize>()
 }
 
-/// Sets the number of rows in the line that begins the table around a line.
+/// Sets the number of rows in the header of the table that contains a line.
 fn set_count(
     lines: &mut [String],
     at: usize,
@@ -142,11 +141,11 @@ fn set_count(
     if count == written {
         head.replace_range(start..end, &total.to_string());
     }
-    // An earlier marker of the table may have set it.
+    // An earlier marker of the same table may have set the count already.
     (count == written || count == total).then_some(())
 }
 
-/// Behind the first bracket that is in no string.
+/// Returns the position after the first bracket outside strings.
 fn count_start(head: &str) -> Option<usize> {
     let bytes = head.as_bytes();
     let mut at = 0;

@@ -1,10 +1,10 @@
-//! JSON without the white space between its tokens, and the way back.
+//! JSON without the white space between its tokens, and the mapping to original positions.
 
 use std::ops::Range;
 
 use crate::json::string_end;
 
-/// The parts of valid JSON between which there is white space, in order.
+/// Iterates over the parts of valid JSON between white space, in order.
 pub(super) struct Runs<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -39,11 +39,12 @@ impl Iterator for Runs<'_> {
     }
 }
 
-/// Finds places of the compact text in the original; they come in order.
+/// Maps positions in the compact text to the original. Positions must be requested in ascending
+/// order.
 pub(super) struct Trail<'a> {
     runs: Runs<'a>,
     run: Range<usize>,
-    /// How long all runs before this one are.
+    /// The total length of all runs before the current one.
     before: usize,
 }
 
@@ -56,7 +57,7 @@ impl<'a> Trail<'a> {
         }
     }
 
-    /// The part of the original from the first byte of a span to its last.
+    /// Returns the part of the original from the first to the last byte of a span.
     pub(super) fn original(&mut self, span: &Range<usize>) -> Range<usize> {
         let start = self.byte(span.start);
         start..self.byte(span.end.saturating_sub(1).max(span.start)) + 1

@@ -1,15 +1,14 @@
-//! What is large in a JSON text: the containers and strings in which something
-//! can be cut. What is small has no node, so that the tree is much smaller than
-//! the text.
+//! The large values of a JSON text: containers and strings in which something can be cut. Small
+//! values have no node, so that the tree is much smaller than the text.
 
 use std::ops::Range;
 
 use super::count;
 use crate::json::string_end;
 
-/// Nothing is cut inside of what has fewer bytes than this.
+/// Values with fewer bytes than this are not cut inside.
 const SMALL: usize = 256;
-/// Nothing is cut inside of what is deeper than this; it goes as a whole.
+/// Values deeper than this are not cut inside, only removed as a whole.
 const LEVELS: usize = 64;
 
 /// A large value in compact JSON.
@@ -17,16 +16,16 @@ pub(super) struct Node {
     pub(super) span: Range<usize>,
     pub(super) chars: usize,
     pub(super) kind: Kind,
-    /// Where the key of a member stands, with its quotes; empty in arrays.
+    /// The span of a member's key with its quotes; empty in arrays.
     pub(super) key: Range<usize>,
-    /// Its place in its container, from 0.
+    /// The index in the container, counted from 0.
     pub(super) index: usize,
-    /// The large ones of its children.
+    /// The large children.
     pub(super) nodes: Vec<Node>,
-    /// How many children there are.
+    /// The number of all children.
     pub(super) children: usize,
-    /// The fewest characters it can be brought to: if only rows of arrays go,
-    /// and if strings are cut, too.
+    /// The fewest characters that the value can be reduced to: by removing rows only, and by
+    /// cutting strings as well.
     pub(super) least: [usize; 2],
 }
 
@@ -37,7 +36,7 @@ pub(super) enum Kind {
     Text,
 }
 
-/// The fewest characters that an array and a string can be brought to.
+/// The fewest characters that an array and a string can be reduced to.
 #[derive(Clone, Copy)]
 pub(super) struct Floors {
     pub(super) array: usize,
@@ -45,10 +44,10 @@ pub(super) struct Floors {
 }
 
 impl Node {
-    /// The tree of a compact and valid text, if it is large.
+    /// Reads the tree of a compact and valid text. Returns `None` if the text is small.
     pub(super) fn read(json: &str, floors: Floors) -> Option<Node> {
         let bytes = json.as_bytes();
-        // A container around all, which the value of the text is put into.
+        // An outer container that receives the value of the text.
         let mut open = vec![Open::new(Kind::Array, 0)];
         let (mut at, mut too_deep) = (0, 0_usize);
         while let Some(&byte) = bytes.get(at) {
@@ -87,12 +86,12 @@ impl Node {
     }
 }
 
-/// A container whose end is not yet seen.
+/// A container that has not been closed yet.
 struct Open {
     kind: Kind,
     start: usize,
     nodes: Vec<Node>,
-    /// Of the child at hand.
+    /// The key of the current child.
     key: Range<usize>,
     index: usize,
 }
@@ -134,8 +133,9 @@ impl Open {
     }
 }
 
-/// Where the children of a container begin, with their keys, and where one more
-/// would: each is followed by one byte, a comma or the closing bracket.
+/// Returns the start of each child of a container, including its key, followed by the position
+/// after the last child's delimiter. Each child ends one byte before the next position, at a comma
+/// or the closing bracket.
 pub(super) fn children(json: &str, container: &Range<usize>) -> Vec<u32> {
     let bytes = &json.as_bytes()[..container.end];
     let mut starts = vec![container.start as u32 + 1];

@@ -1,4 +1,4 @@
-//! The lines that serve a goal least.
+//! Cuts the lines that answer the goal least.
 
 use super::line_costs::{LineCosts, SHORTEST_GAP};
 use super::{Draft, Sizes};
@@ -7,20 +7,20 @@ use crate::budget::notes::Noted;
 use crate::budget::{Work, digest, goal};
 use crate::prune::{Fallback, Lines, Selection, SourceType};
 
-/// One marker for so many characters of the budget is little enough.
+/// The characters of the budget required for each marker.
 const CHARS_PER_GAP: usize = 500;
 const MOST_GAPS: usize = 96;
-/// Beside what answers a goal, so many lines at each end are shown.
+/// The lines shown at each end in addition to those that answer the goal.
 const LINES_AT_END: usize = 3;
-/// A goal has a clear answer if the lines of it take one of so many characters
-/// at most. Then protected lines get as little.
+/// A goal has a clear answer if its lines take at most 1/8 of the budget. Protected lines then get
+/// no more than that, either.
 const CLEAR: usize = 8;
-/// If the lines of a goal do not fit, those that are shown are some of many. One
-/// of so many characters goes to rare lines of a log then.
+/// The share of the budget, as 1/n, for rare lines of a log if the lines that answer the goal do
+/// not all fit.
 const RARE: usize = 4;
 
-/// Returns the text without the lines that serve the goal least; `None` if the goal does not discriminate,
-/// or if the budget has no room for a single line.
+/// Returns the cuts that remove the lines that answer the goal least. Returns `None` if the goal
+/// does not discriminate, or if the budget has no room for a single line.
 pub(super) fn draft(
     noted: &Noted,
     goal: &str,
@@ -49,7 +49,7 @@ pub(super) fn draft(
     let mut shelf = Shelf::new(&costs.sums, sizes.line_marker);
     let block = |at: usize| {
         let block = wishes.block(at);
-        // Of a block that takes half of all, a part is better than nothing.
+        // Of a block that takes more than half of the budget, single lines are kept.
         match costs.cost(&block) <= sizes.budget / 2 {
             true => block,
             false => at..at + 1,
@@ -60,7 +60,7 @@ pub(super) fn draft(
         cost: sizes.budget,
         gaps,
     };
-    // Half belongs to the goal, however much is protected.
+    // Half of the budget is reserved for the goal, regardless of the number of protected lines.
     let wanted: usize = wishes.relevant().map(|at| costs.cost(&(at..at + 1))).sum();
     let is_clear = wanted <= sizes.budget / CLEAR;
     let half = Room {
@@ -68,7 +68,7 @@ pub(super) fn draft(
         gaps: gaps / 2,
     };
     shelf.take(wishes.protected().map(block), half);
-    // Rows of JSON Lines have no templates; all that is rare in them are values.
+    // Rows of JSON Lines have no templates; only their values can be rare.
     let has_templates = source == SourceType::Logs && !noted.text.trim_start().starts_with('{');
     if has_templates && wanted > sizes.budget {
         let rare = digest::rare_lines(&lines, work.deadline).map_err(|_| Fallback::Timeout)?;
@@ -80,8 +80,8 @@ pub(super) fn draft(
     }
     shelf.fill(|| wishes.relevant().map(block), room);
     shelf.close_short(SHORTEST_GAP, room);
-    // No other line stands out. More lines at the ends would cost the reader
-    // something and tell nothing.
+    // No other line is notable. More lines at the ends would cost tokens without informing the
+    // reader.
     let ends = Ends {
         head: LINES_AT_END,
         tail: LINES_AT_END,

@@ -1,5 +1,5 @@
-//! The lines that are like many others: what is rare stays, and what shows the
-//! shape of the text.
+//! Cuts the lines that resemble many others. The rare lines and those that show the structure of
+//! the text are kept.
 
 use std::ops::Range;
 
@@ -11,22 +11,22 @@ use crate::budget::notes::Noted;
 use crate::budget::{Work, count};
 use crate::prune::{Lines, OutOfTime};
 
-/// Fewer lines than this have no digest.
+/// The fewest lines of a text that gets a digest.
 const FEWEST_LINES: usize = 8;
-/// The notes of a digest take at most three of so many characters.
+/// The notes of a digest take at most 3/`NOTES` of the budget.
 const NOTES: usize = 10;
-/// The first and last lines take one of so many characters before what is rare
-/// is shown, headings and the like two of five.
+/// The first and last lines take at most 1/`ENDS` of the body, and headings and the like at most
+/// 2/5, before rare parts are added.
 const ENDS: usize = 8;
-/// A part that takes more than one of so many characters is shown in part.
+/// The largest share of the room, as 1/n, that one part may take. Larger parts are shown in part.
 const LARGEST_PART: usize = 6;
-/// One of so many characters is set aside for short gaps.
+/// The share of the body, as 1/n, that is reserved for closing short gaps.
 const SHORT_GAPS: usize = 6;
-/// The notes of a digest leave so much for the line about the others.
+/// The room that the notes leave for the line that summarises the omitted notes.
 const MORE: usize = 160;
 
-/// Returns what is rare, and what shows the shape of the text; `None` if the budget has
-/// no room for it, or if there are too few lines.
+/// Returns the cuts that leave the rare lines and those that show the structure of the text.
+/// Returns `None` if the budget has no room for them, or if there are too few lines.
 pub(super) fn draft(
     noted: &Noted,
     sizes: &Sizes,
@@ -54,7 +54,7 @@ pub(super) fn draft(
     }))
 }
 
-/// The notes for which there is room, and what the others are.
+/// Writes the notes that fit, and a summary of the others.
 fn write_notes(findings: &Findings, most: usize) -> String {
     let mut notes = String::new();
     let (mut used, mut listed) = (0, 0);
@@ -75,7 +75,7 @@ fn write_notes(findings: &Findings, most: usize) -> String {
     notes
 }
 
-/// Keeps the parts for which there is room, and returns an index of the others.
+/// Keeps the parts that fit, and returns an index of the others.
 fn fill(
     shelf: &mut Shelf<'_>,
     costs: &LineCosts,
@@ -105,15 +105,15 @@ fn fill(
         index::write(findings.index, &entries, room)
     };
     let size = |index: &Option<String>| index.as_deref().map_or(0, |it| count::chars(it) + 1);
-    // As much as the index may need is set aside first.
+    // As much room as the index may need is reserved first.
     let whole = size(&write_index(shelf, room / findings.index_share));
     let body = room.saturating_sub(whole);
     shelf.fill_ends(single, findings.ends, up_to(body / ENDS));
     shelf.take(findings.structure.iter().cloned(), up_to(2 * body / 5));
-    // A part of the room is for the lines between two parts that are near.
+    // Part of the room is reserved for the lines between neighbouring parts.
     shelf.fill(parts, up_to(body - body / SHORT_GAPS));
     shelf.close_short(SHORTEST_GAP, up_to(body));
-    // The index has become shorter by what is shown.
+    // The index is now shorter, because it omits the parts that are shown.
     let index = write_index(shelf, whole.saturating_sub(1));
     let body = room.saturating_sub(size(&index));
     shelf.fill(parts, up_to(body));

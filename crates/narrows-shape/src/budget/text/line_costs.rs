@@ -1,4 +1,4 @@
-//! Where lines are, what they cost, and what of long ones can stay.
+//! The positions and costs of lines, and the cuts inside long lines.
 
 use std::ops::Range;
 
@@ -8,22 +8,22 @@ use crate::budget::keep::Shelf;
 use crate::budget::notes::Noted;
 use crate::prune::Lines;
 
-/// Gaps of fewer lines are not cut if there is room for them.
+/// Shorter gaps, in lines, are kept if there is room for them.
 pub(super) const SHORTEST_GAP: usize = 10;
 
-/// Where lines are, and what they cost.
+/// The positions and costs of lines.
 pub(super) struct LineCosts {
-    /// Where each line begins, and where one more would.
+    /// The start of each line, and of one more line after the last.
     starts: Vec<u32>,
     pub(super) sums: Vec<u32>,
-    /// The lines of which only a part can stay.
+    /// The lines that can be kept only in part.
     long: Vec<usize>,
-    /// How much of a long line stays, with its marker.
+    /// The characters that are kept of a long line, including its marker.
     limit: usize,
 }
 
 impl LineCosts {
-    /// Long lines have more than one of `share` characters of the budget.
+    /// Computes the costs. Lines with more than 1/`share` of the budget count as long.
     pub(super) fn new(lines: &Lines<'_>, sizes: &Sizes, share: usize) -> LineCosts {
         let limit = (sizes.budget / share).max(2 * sizes.char_marker);
         let (mut starts, mut sums) = (vec![0], vec![0]);
@@ -56,7 +56,7 @@ impl LineCosts {
         (self.sums[span.end] - self.sums[span.start]) as usize
     }
 
-    /// The first lines of a span that cost no more than this, at least one.
+    /// Returns the first lines of a span that cost at most `most`, but at least one line.
     pub(super) fn within(&self, span: &Range<usize>, most: usize) -> Range<usize> {
         let sums = &self.sums[span.start + 1..=span.end];
         let limit = self.sums[span.start] as usize + most;
@@ -64,8 +64,8 @@ impl LineCosts {
         span.start..span.start + fits.max(1)
     }
 
-    /// Returns what goes if so many characters may stay: the lines that are not kept, and the
-    /// middle of long ones.
+    /// Returns the cuts that leave `room` characters: the lines that are not kept, and the middle
+    /// of long ones.
     pub(super) fn cuts(
         &self,
         noted: &Noted,

@@ -1,4 +1,4 @@
-//! The text that remains, with a marker for each part that went.
+//! Writes the remaining text with a marker for each cut.
 
 use super::Draft;
 use crate::budget::count::{self, Counter};
@@ -7,8 +7,8 @@ use crate::budget::notes::Noted;
 use crate::budget::{Order, Place, RecoveryRange};
 use crate::prune::Lines;
 
-/// Returns the text with markers for what goes, and all places of the original that are
-/// not in it.
+/// Returns the text with markers for its cuts, and all places of the original that are missing from
+/// it.
 pub(super) fn write(
     original: &str,
     noted: &Noted,
@@ -54,7 +54,7 @@ pub(super) fn write(
     (text, places)
 }
 
-/// The first line: how much is shown, and how to get the rest.
+/// Writes the first line: the amount shown, and the call that returns the rest.
 fn header(gaps: &[Gap], is_chosen: bool, order: &Order<'_>) -> Option<String> {
     let largest = |unit: Unit| {
         let gaps = gaps.iter().filter(move |gap| gap.unit == unit);

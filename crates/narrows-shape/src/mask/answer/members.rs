@@ -1,23 +1,23 @@
-//! Which strings of an answer are masked: those in its `result`, and if it has
-//! none, those in the `data` of its `error`.
+//! Selects the strings of a response to mask: those in its `result` or, if it has none, those in
+//! the `data` of its `error`.
 
 use std::ops::Range;
 
 use narrows_json::blocks::code_unit;
 
-/// The members of an answer that were met so far.
+/// The members of a response that have been read so far.
 #[derive(Default)]
 pub(super) struct Members {
     has_result: bool,
     has_error: bool,
-    /// The last key of the answer itself.
+    /// The last key at the top level of the response.
     member: Member,
-    /// Whether the last key of an error was `data`.
+    /// Set if the last key of an error was `data`.
     at_data: bool,
-    /// Where in the output the data begins that is being read.
+    /// The start of the current error data in the output.
     data_start: Option<usize>,
-    /// Where data of errors stands. It is left as it came until the end of the
-    /// answer, because a result may follow, and then it is not masked.
+    /// The spans of error data. The data is kept unmasked until the end of the response, because it
+    /// is not masked if a result follows.
     data: Vec<Range<usize>>,
 }
 
@@ -30,10 +30,10 @@ enum Member {
 }
 
 impl Members {
-    /// Keys that are nested deeper than this say nothing here.
+    /// The deepest keys that matter here.
     pub(super) const DEEPEST: usize = 2;
 
-    /// Takes a key as it is written.
+    /// Records a key in its escaped form.
     pub(super) fn key(&mut self, depth: usize, key: &[u8]) {
         if depth > 1 {
             self.at_data = self.member == Member::Error && means(key, b"data");
@@ -50,20 +50,20 @@ impl Members {
         }
     }
 
-    /// Whether strings are to be masked where the last key led.
+    /// Returns `true` if strings at the current position are to be masked.
     pub(super) fn in_result(&self) -> bool {
         self.member == Member::Result
     }
 
-    /// The value of the last key begins after this place.
+    /// Records that the value of the last key begins after `place`.
     pub(super) fn value_begins(&mut self, depth: usize, place: usize) {
         if depth > 1 && self.at_data && !self.has_result {
             self.data_start = Some(place);
         }
     }
 
-    /// A value has ended before this place. Of data, it is only noted if it is
-    /// so long that a string in it may have more than `max` characters.
+    /// Records that a value has ended before `place`. Error data is recorded only if it is long
+    /// enough for a string with more than `max` characters.
     pub(super) fn value_ended(&mut self, depth: usize, place: usize, max: usize) {
         if depth > 1
             && let Some(start) = self.data_start.take()
@@ -77,17 +77,17 @@ impl Members {
         self.has_result || self.has_error
     }
 
-    /// What of the output is still to be masked, once all of it is there.
+    /// Returns the spans of the complete output that still have to be masked.
     pub(super) fn unmasked(self) -> Vec<Range<usize>> {
         self.data
     }
 }
 
-/// Whether a key means this word, some letters of which may be escaped.
+/// Returns `true` if a key equals `word` after its escapes are decoded.
 fn means(key: &[u8], word: &[u8]) -> bool {
     let mut rest = key;
     for letter in word {
-        // Of the escapes only those by number stand for letters.
+        // Only `\u` escapes can stand for letters.
         let (meant, length) = match rest {
             [b'\\', b'u', ..] => (code_unit(rest, 2), 6),
             [byte, ..] => (Some(u32::from(*byte)), 1),

@@ -1,8 +1,8 @@
-//! The masked answer as it grows.
+//! The masked response as it grows.
 //!
-//! A text is copied late and in long runs. A string that is being cut is
-//! copied like everything else, but its middle is taken out again as soon as
-//! it is certain that nothing of it will be kept, or never copied at all.
+//! Text is copied late and in long runs. A string that is being cut is copied like everything else.
+//! Its middle is removed as soon as it is certain that nothing of it will be kept, or is never
+//! copied at all.
 
 use std::io::Write;
 use std::ops::Range;
@@ -12,10 +12,9 @@ use super::super::string::Cut;
 #[derive(Default)]
 pub(super) struct Output {
     bytes: Vec<u8>,
-    /// What stands before this in the text of now is in `bytes`, as far as it
-    /// was kept.
+    /// Everything before this position of the current text is in `bytes`, as far as it was kept.
     copied: usize,
-    /// The tail of a string while its marker is put before it.
+    /// A buffer for the tail of a string while the marker is written before it.
     tail: Vec<u8>,
     pub(super) cut_strings: usize,
     pub(super) cut_chars: usize,
@@ -26,8 +25,8 @@ impl Output {
         self.bytes.reserve_exact(bytes);
     }
 
-    /// What has to be added to a place of the text for its place in the output,
-    /// if nothing before it is taken out any more. Wraps.
+    /// Returns the offset from positions in the text to positions in the output, provided that
+    /// nothing before them is removed later. The value may wrap.
     pub(super) fn shift(&self) -> usize {
         self.bytes.len().wrapping_sub(self.copied)
     }
@@ -37,12 +36,12 @@ impl Output {
         self.copied = to;
     }
 
-    /// All of a text is copied that there was to it; another begins.
+    /// Starts the next text. The previous one must have been copied completely.
     pub(super) fn begin_text(&mut self) {
         self.copied = 0;
     }
 
-    /// Takes out what may be copied or not.
+    /// Removes a span of the output, whether or not it has been copied yet.
     pub(super) fn take_out(&mut self, text: &[u8], middle: Range<usize>) {
         let length = self.bytes.len();
         if middle.end <= length {
@@ -56,12 +55,12 @@ impl Output {
         self.bytes.truncate(middle.start);
     }
 
-    /// Cuts the string that ends, with its quote, where the output ends.
+    /// Cuts the string whose closing quote is the last byte of the output.
     pub(super) fn cut(&mut self, cut: &Cut) {
         self.tail.clear();
         self.tail.extend_from_slice(&self.bytes[cut.tail_start..]);
         self.bytes.truncate(cut.head_end);
-        write!(self.bytes, "{}", cut.marker()).expect("a Vec takes all that is written to it");
+        write!(self.bytes, "{}", cut.marker()).expect("writing to a Vec cannot fail");
         self.bytes.extend_from_slice(&self.tail);
         self.cut_strings += 1;
         self.cut_chars += cut.lost();

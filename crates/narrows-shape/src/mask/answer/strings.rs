@@ -1,4 +1,4 @@
-//! The strings of an answer, which may end in another piece than they begin in.
+//! The strings of a response, which may begin in one piece and end in another.
 
 use narrows_json::ParseResult;
 use narrows_json::blocks::{Cursor, Engine, Input, StringEnd};
@@ -11,18 +11,17 @@ use super::MaskedAnswer;
 use super::members::Members;
 use super::output::Output;
 
-/// Masks the strings that [`Members`] selects, and copies everything to the
-/// output.
+/// Masks the strings that [`Members`] selects, and copies everything to the output.
 pub(super) struct AnswerStrings {
     engine: Engine,
     mask: Mask,
     limits: Limits,
     members: Members,
-    /// Where in the output the key begins that is being read.
+    /// The start of the current key in the output.
     key: usize,
-    /// The key that is being read, if it is not a short one.
+    /// The current key, if it is long.
     long_key: Cursor,
-    /// The value that is being read, if it is a long string.
+    /// The current value, if it is a long string.
     long_value: Measure,
     pub(super) output: Output,
 }
@@ -41,7 +40,7 @@ impl AnswerStrings {
         }
     }
 
-    /// The answer, after all of it was read.
+    /// Returns the masked response after everything has been read.
     pub(super) fn finish(self) -> MaskedAnswer {
         let is_answer = self.members.is_answer();
         let (mut cut_strings, mut cut_chars) = (self.output.cut_strings, self.output.cut_chars);
@@ -54,7 +53,7 @@ impl AnswerStrings {
                 let (start, end) = (data.start - first, data.end - first);
                 body.extend_from_slice(&rest[copied..start]);
                 let masked = mask_on(self.engine, &rest[start..end], &self.mask)
-                    .expect("a value that was read is JSON");
+                    .expect("the value has already been parsed");
                 body.extend_from_slice(masked.text.as_bytes());
                 cut_strings += masked.cut_strings;
                 cut_chars += masked.cut_chars;
@@ -70,7 +69,7 @@ impl AnswerStrings {
         }
     }
 
-    /// Reads on in a long value, and cuts it at its end.
+    /// Continues reading a long value and cuts it at its end.
     fn rest_of_value(&mut self, text: &[u8], input: Input) -> ParseResult<StringEnd> {
         let limits = self.limits_here();
         let (engine, output) = (self.engine, &mut self.output);
@@ -104,7 +103,7 @@ impl AnswerStrings {
         }
     }
 
-    /// The place in the output of a place in the text.
+    /// Maps a position in the text to its position in the output.
     #[inline(always)]
     fn in_output(&self, place: usize) -> usize {
         self.output.shift().wrapping_add(place)
@@ -141,7 +140,7 @@ impl Visitor for AnswerStrings {
                     None => self.long_key(text, start, input),
                 }
             }
-            // It cannot have more characters than bytes.
+            // A string never has more characters than bytes.
             (Role::Value, Some(end)) if end - start <= self.limits_here().max => {
                 Ok(StringEnd::Quote(end))
             }

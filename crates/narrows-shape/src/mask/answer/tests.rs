@@ -1,12 +1,11 @@
 use super::super::mask;
 use super::*;
 
-/// Both engines and many ways to cut the text into pieces, which must all end
-/// the same.
+/// Masks with both engines and with several piece sizes, which must all give the same result.
 fn masked(json: &[u8], limits: Mask) -> Result<MaskedAnswer, NotJson> {
     let engines = [Engine::Portable, Engine::best()];
     let whole = in_pieces(engines[0], json, limits, json.len().max(1));
-    // Many short pieces of a long text take long and show nothing new.
+    // Very short pieces of a long text take long and reveal nothing new.
     let sizes = match json.len() {
         ..=300 => [1, 2, 3, 7, 64, json.len().max(1)],
         _ => [61, 64, 77, 200, 1000, json.len()],
@@ -35,8 +34,8 @@ fn in_pieces(
     answer.finish()
 }
 
-/// With limits of 3/1/1; `<n>` stands for the marker of a string that had so
-/// many characters.
+/// Masks with limits of 3/1/1. In the expected text, `<n>` is the marker of a string that had `n`
+/// characters.
 #[track_caller]
 fn check(json: &str, expected: &str) {
     let answer = masked(json.as_bytes(), Mask::new(3, 1, 1)).expect("JSON");
@@ -264,7 +263,7 @@ fn depth_is_no_burden() {
     assert_eq!(answer.finish().expect("JSON").body.len(), 2_000_000);
 }
 
-/// What is cut out of a long string is not kept until its end.
+/// The removed middle of a long string must not be held until the string ends.
 #[test]
 fn little_is_remembered_of_a_long_string() {
     for size in [50, 5000] {
@@ -276,15 +275,15 @@ fn little_is_remembered_of_a_long_string() {
             answer.push(&vec![b'x'; size]).expect("no mistake");
             most = most.max(answer.parser.visitor().output.bytes().len());
         }
-        // Two steps back, and what is there before it is certain to be cut.
+        // Two steps back, plus the part before them that is not yet certain to be cut.
         assert!(most < 2000 + 2 * (3000 + 64) + 5000 + 100, "{size}: {most}");
         answer.push(b"\"}").expect("no mistake");
         assert_eq!(answer.finish().expect("JSON").cut_chars, 100_000 - 5000);
     }
 }
 
-/// Nothing is read again that has arrived before, however long a token is and
-/// however short the pieces are.
+/// Input that has arrived must not be read again, however long the token and however short the
+/// pieces are.
 #[test]
 fn nothing_is_held_of_long_tokens() {
     for (before, token) in [

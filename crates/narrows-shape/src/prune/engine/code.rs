@@ -1,12 +1,10 @@
-//! What the lines of source code are worth for a goal.
+//! Ranks the lines of source code for a goal.
 //!
-//! The text is taken as blocks (functions, classes, pieces between them), and a
-//! block is compared with the goal in several ways: its name, its signature, the
-//! words of its body, the class around it. A linear model makes one figure of
-//! them, which says how likely the block is what the goal asks for. A line is
-//! worth the share of the answer that it is expected to be: the likelihood of
-//! the blocks around it, each divided by its lines, so that a short block that
-//! may be the answer comes before a long one that may be.
+//! The text is split into blocks (functions, classes, pieces between them), and each block is
+//! compared with the goal by several features: its name, its signature, the words of its body, the
+//! enclosing class. A linear model combines them into the likelihood that the block is the answer.
+//! A line is worth the sum of the likelihoods of the blocks around it, each divided by the number
+//! of its lines. A short block that may be the answer therefore precedes a long one.
 
 mod blocks;
 mod count;
@@ -25,13 +23,12 @@ use features::FEATURES;
 pub use features::NAMES;
 use goal::Goal;
 
-/// A block is hardly the answer if the model gives another so much more: that one
-/// is e to the power of it as likely.
+/// A block is hardly the answer if the best block scores this much more. That block is then e^0.5
+/// times as likely.
 const HARDLY: f32 = 0.5;
 
-/// The worth of every line, and how much each block speaks of the goal. `None` if
-/// no word of the goal is a word of the code: then what blocks are like says
-/// nothing.
+/// Returns the worth of every line, and the relevance of each block. Returns `None` if no word of
+/// the goal occurs in the code, because the remaining features do not depend on the goal.
 pub(super) fn worth(
     lines: &Lines<'_>,
     goal: &str,
@@ -44,13 +41,14 @@ pub(super) fn worth(
         return Ok(None);
     }
     let likely = model::likelihood(&features);
-    // Blocks come after the ones that hold them.
+    // Blocks come after the ones that enclose them.
     let mut share: Vec<f32> = Vec::with_capacity(likely.len());
     let mut answer: Vec<f32> = Vec::with_capacity(likely.len());
     for (at, block) in outline.blocks.iter().enumerate() {
         let around = block.parent.map_or(0.0, |parent| share[parent]);
         share.push(around + likely[at] / block.filled.max(1) as f32);
-        // A function answers with the functions inside, a class does not.
+        // A nested function inherits the relevance of its function; a method does not inherit that
+        // of its class.
         let function = |&parent: &usize| outline.blocks[parent].kind == BlockKind::Function;
         let around = block.parent.filter(function);
         let around = around.map_or(0.0, |parent| answer[parent]);
@@ -68,20 +66,20 @@ pub(super) fn worth(
 /// A function, or lines outside of functions.
 pub(crate) struct CodeBlock {
     pub(crate) span: Span,
-    /// Empty for lines that define nothing.
+    /// The name; empty for lines that define nothing.
     pub(crate) name: String,
     pub(crate) is_definition: bool,
 }
 
-/// The blocks of a text, in order and disjoint. A function holds the functions
-/// inside of it; the methods of a class are blocks of their own.
+/// Returns the blocks of a text, in order and disjoint. A function includes its nested functions;
+/// the methods of a class are separate blocks.
 pub(crate) fn code_blocks(
     lines: &Lines<'_>,
     deadline: &Deadline<'_>,
 ) -> Result<Vec<CodeBlock>, OutOfTime> {
     let outline = Outline::of(lines, deadline)?;
     let all = &outline.blocks;
-    // Blocks come after the ones that hold them.
+    // Blocks come after the ones that enclose them.
     let mut in_function = vec![false; all.len()];
     let mut blocks = Vec::new();
     for (at, block) in all.iter().enumerate() {
@@ -91,7 +89,7 @@ pub(crate) fn code_blocks(
         if in_function[at] || block.kind == BlockKind::Container {
             continue;
         }
-        // The head of a class is in a piece of it.
+        // The head of a class is in one of the pieces of the class.
         let definition = match (block.kind, parent) {
             (BlockKind::Function, _) => Some(block),
             (_, Some((_, parent))) if block.span.contains(&parent.head) => Some(parent),
@@ -108,8 +106,7 @@ pub(crate) fn code_blocks(
     Ok(blocks)
 }
 
-/// The blocks of a text and how each compares with a goal: what the weights of
-/// the model are trained on.
+/// Returns the blocks of a text and their features for a goal: the training data of the model.
 pub fn candidates(lines: &Lines<'_>, goal: &str) -> Vec<(Span, [f32; FEATURES])> {
     let goal = Goal::new(goal);
     let never = Deadline::never();

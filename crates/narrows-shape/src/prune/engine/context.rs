@@ -1,9 +1,9 @@
-//! The lines around a hit, which an answer needs to be understood.
+//! The lines around a hit, which give the context of an answer.
 
-/// How far the context of a hit reaches, in lines.
+/// The number of context lines before and after a hit.
 pub(super) const REACH: usize = 3;
 
-/// Marks the lines near a hit, too.
+/// Marks the hits and the lines near them.
 pub(super) fn with_context(hits: &[bool]) -> Vec<bool> {
     let mut near = vec![false; hits.len()];
     for at in (0..hits.len()).filter(|&at| hits[at]) {
@@ -13,8 +13,7 @@ pub(super) fn with_context(hits: &[bool]) -> Vec<bool> {
     near
 }
 
-/// Raises the worth of the lines near a line to at least a value, by their
-/// distance.
+/// Raises the worth of the lines around `at` to at least `value`, which depends on the distance.
 pub(super) fn raise_around(worth: &mut [f32], at: usize, value: impl Fn(usize) -> f32) {
     let begin = at.saturating_sub(REACH);
     let end = (at + REACH + 1).min(worth.len());

@@ -1,9 +1,9 @@
-//! Documents: a question is answered by a section.
+//! Ranks the lines of documents, in which a section answers a question.
 //!
-//! Sections are found by their headings and ranked as wholes; long ones fall
-//! into pieces first. A section is worth the chance that the answer is in it, by
-//! the line: of two that answer equally well the shorter comes first. Within a
-//! piece the paragraphs that name what is asked come first.
+//! Headings delimit the sections. Sections are ranked as wholes, but long ones are first split into
+//! pieces. A piece is worth the chance that it contains the answer, relative to its length: of two
+//! that answer equally well, the shorter comes first. Within a piece, the paragraphs with words of
+//! the goal come first.
 
 mod passages;
 
@@ -15,25 +15,26 @@ use super::standout::Blocks;
 use super::{Deadline, Lines, OutOfTime};
 use crate::prune::markdown;
 
-/// How much more a word counts in the heading than in the text below.
+/// The weight of a word in the heading relative to the text below.
 const HEADING: f32 = 5.0;
-/// What share of the worth of the headings above comes down: the changes of a
-/// release are found by its number.
+/// The share of the score of the headings above that a piece inherits: the changes of a release are
+/// found by its number.
 const ANCESTOR: f32 = 0.15;
-/// How much the best passage of a piece counts besides the whole: an answer may
-/// be one sentence of a long section.
+/// The weight of the best passage of a piece in addition to the whole. The answer may be one
+/// sentence of a long section.
 const PASSAGE: f32 = 0.5;
-/// What difference in relevance makes an answer e times as likely.
+/// The difference in relevance that makes an answer e times as likely.
 const SHARPNESS: f32 = 0.5;
-/// By how many such differences an answer is hardly one.
+/// The number of such differences below the best at which a piece is hardly the answer.
 const HARDLY: f32 = 3.0;
-/// How the length of a piece counts against it: 1 were by the line.
+/// The weight of a piece's length. At 1, worth would be strictly per line.
 const BREVITY: f32 = 0.5;
 
-/// Room for the order within a piece: less than pieces usually differ.
+/// The range reserved for the order within a piece; smaller than the usual difference between
+/// pieces.
 const WITHIN: f32 = 0.01;
 
-/// The worth of every line, and how well each piece answers the goal.
+/// Returns the worth of every line, and the score of each piece.
 pub(super) fn worth(
     lines: &Lines<'_>,
     goal: &str,
@@ -80,7 +81,7 @@ fn value(piece: &Piece, score: f32, best: f32) -> f32 {
     (score - best) / SHARPNESS - BREVITY * (piece.lines as f32 + 1.0).ln()
 }
 
-/// What a piece is ranked by: its passages and the heading of its section.
+/// Returns the passages by which each piece is ranked: its own and the heading of its section.
 fn groups(pieces: &[Piece]) -> Groups {
     let mut groups = Groups::default();
     for piece in pieces {

@@ -1,16 +1,15 @@
-//! Where in a block the goal is spoken of.
+//! Ranks the lines within a block.
 //!
-//! A function or a section is kept as a whole as long as it fits. Of one that
-//! does not, the lines around what was asked for come first, not its beginning.
+//! A function or a section is kept as a whole as long as it fits. Of one that does not fit, the
+//! lines around a match are kept first rather than its beginning.
 
-/// How far what a line says reaches, in lines.
+/// The number of lines on each side that a match influences.
 const REACH: usize = 4;
-/// How much of a line's worth this may change: enough to put the lines of a block
-/// in order, and too little to put one block before another.
+/// The largest share of a line's worth that may be added: enough to order the lines of a block, but
+/// too little to move one block before another.
 pub(in crate::prune) const SHARE: f32 = 0.01;
 
-/// Puts lines of equal worth in the order in which they speak of the goal, by
-/// the score of each line.
+/// Orders lines of equal worth by the scores of the lines near them.
 pub(super) fn sharpen(worth: &mut [f32], scores: &[f32]) {
     let most = scores.iter().copied().fold(0.0, f32::max);
     if most <= 0.0 {
@@ -26,7 +25,7 @@ pub(super) fn sharpen(worth: &mut [f32], scores: &[f32]) {
         }
     }
     for (worth, near) in worth.iter_mut().zip(near) {
-        // Some engines count down from nothing.
+        // Some engines use negative values.
         *worth += SHARE * near * worth.abs();
     }
 }

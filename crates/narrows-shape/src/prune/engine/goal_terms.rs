@@ -1,41 +1,40 @@
-//! The terms of a goal: what to look for in a text, and how much each is worth.
+//! The terms of a goal, with their weights.
 //!
-//! A term is a word without its endings or a whole name, known by its hash
-//! alone: texts are searched without copying a word. Each word of the goal is a
-//! concept with one term for itself and one for each of its synonyms.
+//! A term is a stemmed word or a whole name, identified only by its hash, so that texts are
+//! searched without copying words. Each word of the goal is a concept with one term for itself and
+//! one for each of its synonyms.
 
 mod synonyms;
 
 use crate::terms::{Language, Token, fold, fold_into, stem, tokens};
 use synonyms::WORDS;
 
-/// How much of a goal is read: the rest of a longer one is not asked for.
+/// The most bytes of a goal that are read. The rest is ignored.
 const GOAL_BYTES: usize = 16 << 10;
-/// How many terms a goal may have.
+/// The most terms of a goal.
 const MOST_TERMS: usize = 512;
 
-/// A whole name says more than a word.
+/// A whole name is more specific than a word.
 const NAME: f32 = 2.0;
 const SYNONYM: f32 = 0.6;
-/// Words of the way of asking are hardly what is asked.
+/// Words that only phrase the question say little about its topic.
 const FRAMING: f32 = 0.15;
-/// Numbers inside of a name are found everywhere; the name is what counts.
+/// Numbers that are part of a name occur everywhere; the name is what counts.
 const NUMBER_IN_NAME: f32 = 0.3;
-/// Two words that follow one another in the goal, and in the text.
+/// Weight of two words that are adjacent in the goal and close together in the text.
 const PAIR: f32 = 0.4;
-/// How far apart those may be, in words.
+/// The largest distance of such a pair in the text, in words.
 const PAIR_REACH: u32 = 2;
 
-/// What a goal asks for.
+/// The terms of a goal, prepared for searching.
 pub(super) struct GoalTerms {
     terms: Vec<Term>,
-    /// Terms by their hash: open addressing, a power of two of places, `EMPTY` where
-    /// there is none.
+    /// A hash table of terms with open addressing. The size is a power of two, and `EMPTY` marks
+    /// free places.
     places: Vec<u16>,
-    /// Which pairs of first bytes occur: most words of a text are turned away here.
+    /// The pairs of first bytes that occur, as a filter that rejects most words of a text.
     beginnings: Box<[u64; 1024]>,
-    /// Concepts that follow one another in the goal, in order, each pair with the
-    /// term that stands for it.
+    /// Adjacent concepts of the goal, sorted, each pair with its term.
     pairs: Vec<(u16, u16, u16)>,
 }
 
@@ -44,7 +43,7 @@ const EMPTY: u16 = u16::MAX;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Term {
     hash: u64,
-    /// What the term stands for: the place of the goal's own word among the terms.
+    /// The index of the goal's own word that the term belongs to.
     pub(super) concept: u16,
     pub(super) weight: f32,
 }
@@ -63,7 +62,7 @@ impl GoalTerms {
             beginnings: Box::new([0; 1024]),
             pairs: Vec::new(),
         };
-        // The goal's own words first: what is one of them is not a synonym of another.
+        // The goal's own words come first, so that none of them becomes a synonym of another.
         let mut own = Vec::new();
         for &(text, hash, weight) in &wanted {
             let concept = terms.terms.len();
@@ -82,7 +81,7 @@ impl GoalTerms {
         terms
     }
 
-    /// Adds a term for each two words of the goal that stand side by side.
+    /// Adds a term for each pair of adjacent words in the goal.
     fn pair_up(&mut self, wanted: &[(&str, u64, f32)]) {
         let concepts = wanted.iter().filter_map(|&(_, hash, weight)| {
             let term = self.find(hash)?;
@@ -103,7 +102,7 @@ impl GoalTerms {
         }
     }
 
-    /// Adds a term unless there is one of this hash. Its text is folded.
+    /// Adds a term for a folded text, unless one with the same hash exists.
     fn push(&mut self, text: &str, hash: u64, concept: usize, weight: f32) {
         if let Some(known) = self.terms.iter_mut().find(|term| term.hash == hash) {
             known.weight = known.weight.max(weight);
@@ -127,10 +126,10 @@ impl GoalTerms {
         self.terms[term as usize]
     }
 
-    /// Calls `hit` for every term in the text and returns how many words it has.
+    /// Calls `hit` for every term in the text and returns the number of words in it.
     pub(super) fn search(&self, text: &str, scratch: &mut String, mut hit: impl FnMut(u16)) -> u32 {
         let mut words = 0;
-        // The concept that was found last, and behind how many words.
+        // The last concept found, and the number of words up to it.
         let mut last: Option<(u16, u32)> = None;
         tokens(text, |token| {
             let (text, is_name) = match token {
@@ -186,8 +185,8 @@ impl GoalTerms {
     }
 }
 
-/// The words and names of a goal with their hashes and weights. Without `sieve`,
-/// even those that say nothing: a goal may consist of nothing else.
+/// Returns the words and names of a goal with their hashes and weights. Without `sieve`, the result
+/// includes fillers, because a goal may consist of nothing else.
 fn wanted(goal: &str, sieve: bool) -> Vec<(&str, u64, f32)> {
     let mut wanted = Vec::new();
     let mut scratch = String::new();
@@ -220,17 +219,18 @@ fn is_number(word: &str) -> bool {
     word.starts_with(|first: char| first.is_ascii_digit())
 }
 
-/// The first two bytes, small letters alone: enough to turn most words away.
+/// Returns a filter key from the first two bytes in lower case, which is enough to reject most
+/// words.
 fn beginning(text: &str) -> usize {
     let byte = |at: usize| match text.as_bytes().get(at) {
         Some(byte) if byte.is_ascii() => usize::from(byte.to_ascii_lowercase()),
-        // `é`, `œ`: the letters that fold to others begin with these bytes.
+        // Letters such as `é` and `œ`, which fold to ASCII, begin with these bytes.
         Some(0xc3 | 0xc5) => ACCENTED,
         Some(_) => OTHER,
         None => 0,
     };
-    // A first byte beyond ASCII says nothing about the second, and its capital
-    // letters begin with other bytes than the small ones.
+    // After a non-ASCII first byte, the second byte is ignored, because upper-case and lower-case
+    // letters may differ in both.
     match byte(0) {
         first @ (ACCENTED | OTHER) => first << 8 | first,
         first => first << 8 | byte(1),
@@ -240,7 +240,7 @@ fn beginning(text: &str) -> usize {
 const ACCENTED: usize = 0xff;
 const OTHER: usize = 0xfe;
 
-/// How the texts may begin that become a folded one.
+/// Returns the filter keys of all texts that fold to `folded`.
 fn beginnings(folded: &str) -> [usize; 4] {
     let own = beginning(folded);
     let first = own & 0xff00;
@@ -252,8 +252,7 @@ fn beginnings(folded: &str) -> [usize; 4] {
     ]
 }
 
-/// What a word or name is known by. Words lose their endings; names do not, and
-/// are never equal to a word.
+/// Returns the hash of a word or name. Words are stemmed; names are not, and never equal a word.
 fn hash(text: &str, is_name: bool, scratch: &mut String) -> u64 {
     scratch.clear();
     fold_into(text, scratch);
@@ -263,7 +262,7 @@ fn hash(text: &str, is_name: bool, scratch: &mut String) -> u64 {
     }
 }
 
-/// The same of a folded name, or of the stem of a word.
+/// Returns the hash of a folded name or of the stem of a word.
 fn key(known: &str, is_name: bool) -> u64 {
     let seed = 0xcbf2_9ce4_8422_2325 ^ u64::from(is_name);
     let mixed = known.bytes().fold(seed, |hash, byte| {

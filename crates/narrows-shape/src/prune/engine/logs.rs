@@ -1,8 +1,8 @@
-//! Logs: a question is answered by lines, and by what happened around them.
+//! Ranks the lines of logs, in which lines and the events around them answer a question.
 //!
-//! A line is worth what it says about the goal. Lines near a hit are worth part
-//! of that; those beside a line of trouble nearly all of it if the goal asks
-//! for trouble. What remains goes to lines unlike those before.
+//! A line is worth its score for the goal. Lines near a hit are worth a part of that; lines next to
+//! an error or warning are worth nearly all of it if the goal asks for errors. Other lines rank by
+//! their novelty.
 
 mod templates;
 
@@ -11,19 +11,19 @@ use super::standout::Blocks;
 use super::{Deadline, Lines, OutOfTime, Ranking};
 use crate::prune::trouble;
 
-/// What the context is worth, right beside the hit and before the distance counts.
+/// The worth of context lines relative to the hit, before the distance is taken into account.
 const CONTEXT: f32 = 0.8;
-/// The same beside a line of trouble, where the cause and the outcome are.
+/// The same next to an error or warning, where the cause and the outcome are.
 const BESIDE_TROUBLE: f32 = 0.95;
-/// How much more a line of trouble is worth to a goal that asks for it.
+/// The factor for errors and warnings if the goal asks for them.
 const TROUBLE: f32 = 2.0;
-/// What the neighbours of an error are worth whatever the goal says: less than
-/// any hit, more than novelty.
+/// The worth of the lines next to an error, regardless of the goal: less than any hit, more than
+/// novelty.
 const BESIDE_ERROR: f32 = 0.02;
-/// What a line is worth that is like no other.
+/// The worth of a line that resembles no other.
 const NOVELTY: f32 = 0.01;
 
-/// Ranks lines by their scores, which say how well each answers the goal.
+/// Ranks lines by their scores for the goal.
 pub(super) fn rank(
     lines: &Lines<'_>,
     goal: &str,

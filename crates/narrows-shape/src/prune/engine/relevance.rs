@@ -1,39 +1,39 @@
-//! How well documents answer the terms of a goal: BM25 over lines, paragraphs or
-//! sections, in which a concept counts once, by the best of its terms.
+//! Scores documents by the terms of a goal: BM25 over lines, paragraphs or sections. Each concept
+//! counts once, with the best of its terms.
 
 use super::goal_terms::GoalTerms;
 use super::{Deadline, OutOfTime};
 use crate::rank::{Bm25, frequency, rarity};
 
-/// The usual constants.
+/// The usual constants of BM25.
 const BM25: Bm25 = Bm25 {
     saturation: 1.2,
     length: 0.75,
 };
-/// The usual form of BM25 has this factor. What scores differ by is compared with
-/// constants (`docs::SHARPNESS`) that were measured with it.
+/// The usual form of BM25 has this factor. Differences of scores are compared with constants
+/// (`docs::SHARPNESS`) that were measured with it.
 const SCALE: f32 = BM25.saturation + 1.0;
 
-/// So much text is searched between two looks at the clock.
+/// The number of bytes that are searched between two deadline checks.
 const STRIDE: usize = 64 << 10;
 
-/// Where the terms of a goal occur in a row of documents.
+/// The occurrences of a goal's terms in a sequence of documents.
 pub(super) struct Hits {
-    /// The terms of all documents, one document after the other.
+    /// The hits of all documents, one document after the other.
     hits: Vec<(u16, f32)>,
     documents: Vec<Document>,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Document {
-    /// Where its hits end.
+    /// The end of this document's hits.
     end: usize,
-    /// In words.
+    /// The length in words.
     length: f32,
 }
 
 impl Hits {
-    /// The hits of one document.
+    /// Returns the hits of one document.
     fn of(&self, document: usize) -> &[(u16, f32)] {
         let begin = match document {
             0 => 0,
@@ -42,7 +42,7 @@ impl Hits {
         &self.hits[begin..self.documents[document].end]
     }
 
-    /// Searches a row of texts, each of which is a document.
+    /// Searches a sequence of texts, each of which is one document.
     pub(super) fn search<'a>(
         terms: &GoalTerms,
         texts: impl Iterator<Item = &'a str>,
@@ -68,7 +68,7 @@ impl Hits {
                     searched = 0;
                 }
             }
-            // Empty lines cost time, too.
+            // Empty lines take time, too.
             searched += 16;
             found.hits.extend(tally.drain());
             found.documents.push(Document {
@@ -79,7 +79,7 @@ impl Hits {
         Ok(found)
     }
 
-    /// Puts documents together to larger ones.
+    /// Combines documents into larger ones.
     pub(super) fn group(&self, terms: &GoalTerms, groups: &Groups) -> Hits {
         let mut together = Hits {
             hits: Vec::new(),
@@ -105,7 +105,7 @@ impl Hits {
         together
     }
 
-    /// How well each document answers the goal; 0 for those without a term.
+    /// Returns the score of each document; 0 if it contains no term.
     pub(super) fn scores(&self, terms: &GoalTerms) -> Vec<f32> {
         let count = self.documents.len() as f32;
         let total: f64 = self.documents.iter().map(|it| f64::from(it.length)).sum();
@@ -132,7 +132,7 @@ impl Hits {
     }
 }
 
-/// Documents that are put together, one group after the other.
+/// Groups of documents to combine, one group after the other.
 #[derive(Default)]
 pub(super) struct Groups {
     members: Vec<(usize, f32)>,
@@ -140,7 +140,7 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Adds a document to the group that is open, and how much it counts there.
+    /// Adds a document to the open group with a weight.
     pub(super) fn add(&mut self, document: usize, weight: f32) {
         self.members.push((document, weight));
     }
@@ -150,7 +150,7 @@ impl Groups {
     }
 }
 
-/// What is known of the terms or concepts of one document while it is read.
+/// The values of the terms or concepts of the current document.
 struct Tally {
     values: Vec<f32>,
     seen: Vec<u16>,

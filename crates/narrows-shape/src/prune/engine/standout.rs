@@ -1,20 +1,18 @@
-//! Whether a goal discriminates: whether some blocks of a text answer it and the
-//! others do not.
+//! Decides whether a goal discriminates, that is, whether it is answered by some blocks of a text
+//! and not by the others.
 //!
-//! Every text has words in common with most goals. A ranking by a word that is in
-//! no line, or in nearly all of them, orders lines by chance: a text that is cut
-//! by it falls into stripes. So the blocks that answer the goal must be a
-//! minority of the text.
+//! Every text shares some words with most goals. A ranking by a word that is in no line, or in
+//! nearly all of them, orders lines by chance, and cutting by it leaves random stripes of the text.
+//! Therefore the blocks that answer the goal must be a minority of the text.
 
 use super::context::with_context;
 use crate::prune::Lines;
 
-/// A block answers the goal if its score is at least this part of the best.
+/// The lowest score of a block that answers the goal, relative to the best score.
 const ANSWERS: f32 = 0.2;
-/// The blocks that may be the best answer have at most one line of so many.
+/// The blocks that may be the best answer must have at most 1/n of the lines.
 const MINORITY: usize = 2;
-/// Fewer blocks than this say little about what is usual in a text; there lines
-/// are compared.
+/// Texts with fewer blocks are compared by lines, because so few blocks do not show what is usual.
 const FEW: usize = 8;
 
 /// The lines of a text, each in one block, and the score of every block.
@@ -22,15 +20,15 @@ pub(super) struct Blocks {
     scores: Vec<f32>,
     /// The block of each line.
     owner: Vec<u32>,
-    /// Lines without a word belong to no side.
+    /// Blank lines, which are not counted.
     blank: Vec<bool>,
-    /// How far below the best a score may be for a block to be as good.
+    /// The largest difference from the best score at which a block counts as equally good.
     margin: f32,
 }
 
 impl Blocks {
-    /// No line has a block yet. A score that is less than the best by `margin`
-    /// means that the block is hardly the answer.
+    /// Creates an empty assignment. A block whose score is lower than the best by more than
+    /// `margin` is hardly the answer.
     pub(super) fn new(lines: &Lines<'_>, blocks: usize, margin: f32) -> Blocks {
         Blocks {
             scores: vec![0.0; blocks],
@@ -40,7 +38,7 @@ impl Blocks {
         }
     }
 
-    /// Every line is a block.
+    /// Makes every line a block.
     pub(super) fn of_lines(lines: &Lines<'_>, scores: Vec<f32>) -> Blocks {
         Blocks {
             owner: (0..scores.len() as u32).collect(),
@@ -49,14 +47,14 @@ impl Blocks {
         }
     }
 
-    /// Puts a line into a block.
+    /// Assigns a line to a block.
     pub(super) fn add(&mut self, line: usize, block: usize, score: f32) {
         self.owner[line] = block as u32;
         self.scores[block] = score;
     }
 
-    /// The lines of the blocks that answer the goal; `None` if no block does, or
-    /// if those that are about as good as the best are no minority.
+    /// Returns the lines of the blocks that answer the goal. Returns `None` if no block does, or if
+    /// the blocks about as good as the best are not a minority.
     pub(super) fn stand_out(&self) -> Option<Vec<bool>> {
         let best = self.scores.iter().copied().fold(0.0, f32::max);
         let least = ANSWERS * best;
@@ -79,8 +77,7 @@ impl Blocks {
     }
 }
 
-/// The lines that stand out, with their context, in a text that has too few
-/// blocks to compare.
+/// Returns the lines that stand out, with their context, in a text with too few blocks to compare.
 pub(super) fn lines_of_few_blocks(
     lines: &Lines<'_>,
     blocks: &Blocks,

@@ -1,4 +1,4 @@
-// A list of one block is meant as such.
+// Lists of one block are intended.
 #![allow(clippy::single_range_in_vec_init)]
 
 use proptest::prelude::*;
@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use super::{Kind, read};
 use crate::prune::{Lines, Span};
 
-/// One letter a line: blank `.`, heading its level, underline `u`, fenced `f`,
-/// item `i`, text `t`.
+/// Checks the kinds of the lines, one character each: blank `.`, heading its level, underline `u`,
+/// fenced `f`, item `i`, text `t`.
 #[track_caller]
 fn kinds(text: &str, expected: &str) {
     let letter = |kind: &Kind| match kind {
@@ -42,9 +42,9 @@ fn underlined_headings() {
     kinds("Title\n=====\n\nSub\n---\ntext", "1u.2ut");
     kinds("====\nOver\n====\n", "u1u");
     kinds("RST\n^^^\n", "3u");
-    // Too short for reStructuredText, no sign of Markdown.
+    // The underline is too short for reStructuredText, and Markdown does not use this character.
     kinds("A longer title\n^^^\n", "tt");
-    // A rule under a paragraph, a table, a list, a rule alone.
+    // A rule under a paragraph, a table, a list, a rule on its own.
     kinds("two\nlines\n---\n", "ttt");
     kinds("| a |\n---\n", "tt");
     kinds("- a\n---\n", "it");
@@ -73,12 +73,13 @@ fn a_block_that_never_ends_is_none() {
 
 #[test]
 fn blocks_are_whole_in_both_readings() {
-    // A longer fence, and one of the other kind, around what looks like one.
+    // A longer fence, and one of the other kind, around text that looks like a fence.
     fences("````\n```\na\n```\n````\n", &[0..5]);
     fences("~~~\n```\na\n```\n~~~\n", &[0..5]);
-    // The strict reading does not close at a fence with words, the plain one does.
+    // The strict reading does not close a block at a fence with an info string; the plain reading
+    // does.
     fences("```\na\n```b\nc\n```\n", &[0..5]);
-    // A stray fence puts the plain reading out of step; what both hold is joined.
+    // A stray fence shifts the plain reading; the blocks of both readings are joined.
     fences("~~~\n```\n~~~\nx\n```\ny\n```\n", &[0..7]);
 }
 

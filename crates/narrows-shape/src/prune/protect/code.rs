@@ -1,17 +1,18 @@
-//! What tells the shape of a source file, in whatever language: its header, its
-//! imports, its definitions. Judged line by line, by the words a line begins
-//! with: a parser for each language would know more, and would fail on the
-//! fragments and diffs that tools return. Methods that no word announces
-//! (`run(a) {`) are not protected: a marker between any two of them costs more
-//! than it tells.
+//! Finds the lines that show the structure of a source file in any language: its header, imports
+//! and definitions.
+//!
+//! Lines are classified individually by the words they begin with. A parser for each language would
+//! be more precise, but would fail on the fragments and diffs that tools return. Methods without a
+//! keyword (`run(a) {`) are not protected, because a marker between each two of them would cost
+//! more than it is worth.
 
 use crate::prune::Lines;
 
-/// So many lines of the comment that opens a file stay: who wrote it and what it
-/// is for, not the whole of a licence.
+/// The number of lines kept from the comment at the top of a file: enough for the author and the
+/// purpose, but not for a whole licence.
 const HEADER_LINES: usize = 5;
 
-/// So many lines of a list of imports stay with the line that opens it.
+/// The number of lines kept from a list of imports after the line that opens it.
 const IMPORT_LINES: usize = 20;
 
 /// Protects the header, imports and definitions.
@@ -32,7 +33,7 @@ pub(super) fn protect(lines: &Lines<'_>, protected: &mut [bool]) {
     }
 }
 
-/// Protects the comment that opens the file.
+/// Protects the comment at the top of the file.
 fn header(lines: &Lines<'_>, protected: &mut [bool]) {
     const COMMENTS: [&str; 13] = [
         "#", "//", "/*", "*", "--", ";", "%", "<!--", "<?", "\"\"\"", "'''", "\"use ", "'use ",
@@ -46,7 +47,7 @@ fn header(lines: &Lines<'_>, protected: &mut [bool]) {
             break;
         }
         *is_protected |= !text.is_empty();
-        // A string that documents a file goes on until it is closed.
+        // A doc string at the top of the file continues until it is closed.
         inside ^= quotes(text) % 2 == 1;
     }
 }
@@ -58,7 +59,7 @@ enum Shape {
     Other,
 }
 
-/// Words that may stand before the one that says what a line defines.
+/// Words that may precede the keyword of a definition.
 const MODIFIERS: &[&str] = &[
     "abstract",
     "async",
@@ -100,7 +101,7 @@ const MODIFIERS: &[&str] = &[
     "virtual",
 ];
 
-/// Words that open a definition wherever a line begins with them.
+/// Words that open a definition whenever a line begins with them.
 const DEFINITIONS: &[&str] = &[
     "class",
     "def",
@@ -115,7 +116,7 @@ const DEFINITIONS: &[&str] = &[
     "trait",
 ];
 
-/// Words that open a definition if a name and what follows a name come next;
+/// Words that open a definition only if a name and the syntax of a definition follow, because
 /// sentences begin with them, too.
 const NAMED: &[&str] = &[
     "contract",
@@ -136,7 +137,7 @@ const NAMED: &[&str] = &[
     "union",
 ];
 
-/// What a line is.
+/// Returns the kind of a line.
 fn shape(line: &str) -> Shape {
     let text = behind_attributes(line.trim_start_matches(is_space));
     let (mut first, mut rest) = split_word(text);
@@ -179,8 +180,7 @@ fn is_space(letter: char) -> bool {
     letter.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&letter)
 }
 
-/// What follows attributes of Rust and templates of C++ that stand on the line of
-/// what they are about.
+/// Skips Rust attributes and C++ templates at the beginning of a line.
 fn behind_attributes(text: &str) -> &str {
     let mut text = text;
     loop {
@@ -198,14 +198,14 @@ fn behind_attributes(text: &str) -> &str {
     }
 }
 
-/// The word a text begins with, and the rest.
+/// Splits off the first word of a text.
 fn split_word(text: &str) -> (&str, &str) {
     let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
     let end = text.find(|letter| !is_letter(letter)).unwrap_or(text.len());
     text.split_at(end)
 }
 
-/// What follows a modifier: `(crate)` of `pub`, `"C"` of `extern`, white space.
+/// Skips the rest of a modifier: `(crate)` after `pub`, `"C"` after `extern`, and white space.
 fn behind_modifier(rest: &str) -> &str {
     let mut rest = rest;
     if let Some(scope) = rest.strip_prefix('(')
@@ -222,14 +222,14 @@ fn behind_modifier(rest: &str) -> &str {
     rest
 }
 
-/// `from x import y`, behind its first word.
+/// Returns `true` for the rest of `from x import y` after its first word.
 fn imports_from(rest: &str) -> bool {
     let rest = rest.trim_start_matches(is_space);
     let behind = rest.find(is_space).map_or("", |end| &rest[end..]);
     split_word(behind.trim_start_matches(is_space)).0 == "import"
 }
 
-/// `x = require("y")`, behind the word that declares `x`.
+/// Returns `true` for the rest of `x = require("y")` after the keyword that declares `x`.
 fn is_required(rest: &str) -> bool {
     let mut from = rest;
     while let Some(at) = from.find("require(") {
@@ -241,7 +241,7 @@ fn is_required(rest: &str) -> bool {
     false
 }
 
-/// Whether a name follows, and behind it what follows a name in a definition.
+/// Returns `true` if a name follows, and after it the syntax of a definition.
 fn is_named(rest: &str) -> bool {
     let Some(rest) = rest.strip_prefix(is_space) else {
         return false;
@@ -266,8 +266,8 @@ fn is_named(rest: &str) -> bool {
             || follows.contains(&word))
 }
 
-/// Behind the last line of a list of imports, if the line opens one and it is
-/// closed soon.
+/// Returns the position after the last line of a list of imports, if the line opens one that is
+/// closed within the limit.
 fn end_of_list(lines: &Lines<'_>, at: usize) -> Option<usize> {
     let opens = lines.line(at).trim_end();
     let close = match opens.as_bytes().last()? {

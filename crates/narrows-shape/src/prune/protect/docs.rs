@@ -1,10 +1,10 @@
-//! Headings and front matter of documents, and the blocks that are not cut up.
+//! Protects headings and front matter of documents, and finds the blocks that must stay whole.
 
 use crate::prune::markdown::{self, Kind};
 use crate::prune::{Lines, Span};
 
-/// Protects headings and front matter, and fenced blocks of which something is
-/// protected. Returns what stays or goes as one: the fenced blocks.
+/// Protects headings, front matter, and fenced blocks with a protected line. Returns the fenced
+/// blocks, which are kept or removed as a whole.
 pub(super) fn protect(lines: &Lines<'_>, protected: &mut [bool]) -> Vec<Span> {
     let structure = markdown::read(lines);
     for (is_protected, kind) in protected.iter_mut().zip(&structure.kinds) {

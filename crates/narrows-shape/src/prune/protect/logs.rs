@@ -1,23 +1,24 @@
-//! Errors in logs and what stands beside them.
+//! Protects errors in logs and the lines around them.
 
 use crate::prune::Lines;
 use crate::prune::trouble::{self, Sign};
 
-/// So many lines of a stack trace stay with the error above them.
+/// The number of stack trace lines kept with the error above them.
 const TRACE_LINES: usize = 30;
 
-/// Where more than one line of so many is an error, the context of errors is most
-/// of the log: there it is left to the engine, which prefers it.
+/// The largest share of error lines, as 1/n, at which their context is protected. If errors are
+/// more frequent, their context is most of the log, and the engine decides, which prefers it
+/// anyway.
 const RARE: usize = 4;
 
-/// Protects errors, the traces that follow them, and, unless errors are the rule
-/// in this log, one line before and one behind.
+/// Protects errors, the traces that follow them and, unless errors are frequent in this log, one
+/// line before and one line after.
 pub(super) fn protect(lines: &Lines<'_>, protected: &mut [bool]) {
     let is_error = |&(_, line): &(usize, &str)| trouble::sign(line) == Sign::Error;
     let errors = lines.iter().enumerate().filter(is_error);
     let errors: Vec<usize> = errors.map(|(at, _)| at).collect();
     let are_rare = errors.len() * RARE <= lines.len();
-    // Where the trace of the error before ends: no line is looked at twice.
+    // The end of the previous error's trace, so that no line is checked twice.
     let mut behind = 0;
     for &error in &errors {
         if error >= behind {
@@ -32,7 +33,7 @@ pub(super) fn protect(lines: &Lines<'_>, protected: &mut [bool]) {
     }
 }
 
-/// Behind the lines that continue an error: those that are indented deeper, and
+/// Returns the position after the lines that continue an error: lines with deeper indentation, and
 /// the causes that Java prints between them.
 fn end_of_trace(lines: &Lines<'_>, error: usize) -> usize {
     let depth = indent(lines.line(error));
@@ -47,7 +48,7 @@ fn end_of_trace(lines: &Lines<'_>, error: usize) -> usize {
         .map_or(error + 1, |last| last + 1)
 }
 
-/// How deep a line is indented; a blank one not at all.
+/// Returns the indentation of a line; 0 for a blank line.
 fn indent(line: &str) -> usize {
     match line.bytes().position(|byte| byte != b' ' && byte != b'\t') {
         Some(b) if !line[b..].trim_end().is_empty() => b,

@@ -1,11 +1,11 @@
-// A list of one block is meant as such.
+// Lists of one block are intended.
 #![allow(clippy::single_range_in_vec_init)]
 
 use super::find;
 use crate::prune::{Lines, SourceType};
 
-/// Lines that begin with `!` are to be protected, those with `?` are not; the
-/// sign is no part of the text.
+/// Checks that lines marked `!` are protected and lines marked `?` are not. The mark is not part of
+/// the text.
 #[track_caller]
 fn check(source: SourceType, marked: &str) {
     let (signs, lines): (Vec<&str>, Vec<&str>) =

@@ -1,4 +1,4 @@
-// A list of one block is meant as such.
+// Lists of one block are intended.
 #![allow(clippy::single_range_in_vec_init)]
 
 use proptest::prelude::*;
@@ -30,7 +30,7 @@ fn rendered(text: &str, cut: &[Span], style: Style) -> Rendered {
     render(&lines, &selection, ID, style)
 }
 
-/// `M` stands for the only marker.
+/// Checks the rendered text, in which `M` stands for the only marker.
 #[track_caller]
 fn check(text: &str, cut: &[Span], style: Style, expected: &str) {
     let result = rendered(text, cut, style);
@@ -82,7 +82,7 @@ fn the_final_newline_stays_with_the_last_line() {
     check("a\nb\n", &[0..2], MARKED, "M");
     check("a\nb\n", &[0..2], PLAIN, "");
     check("\n", &[0..1], PLAIN, "");
-    // The empty line is kept; that it ends the text makes it look like a final LF.
+    // The kept empty line at the end of the text looks like a final LF.
     check("a\n\nb\n", &[2..3], PLAIN, "a\n");
 }
 
@@ -119,7 +119,7 @@ fn texts() -> impl Strategy<Value = String> {
     })
 }
 
-/// Reads a marker as clients do; what is no marker gives nothing.
+/// Parses a marker as clients do. Returns `None` for other text.
 fn parse(marker: &str) -> Option<(&str, usize, usize, usize, &str)> {
     let rest = marker
         .strip_prefix("⟦PRUNÉ: prune_id=")?
@@ -146,7 +146,7 @@ proptest! {
         let style = Style { annotate_lines, include_markers: true };
         let result = rendered(&text, &cut, style);
 
-        // What a client sees: the kept lines and the markers, joined by LF.
+        // The text that a client sees: the kept lines and the markers, joined by LF.
         let mut expected: Vec<String> = Vec::new();
         let mut next = 0;
         for annotation in &result.annotations {
@@ -164,7 +164,7 @@ proptest! {
         }
         prop_assert_eq!(result.text, expected);
 
-        // What it can put together again.
+        // The client can restore the original from its parts.
         let kept_lines = (0..lines.len()).filter(|&at| kept[at]).map(|at| lines.line(at));
         let recovered = cut.iter().map(|cut| (cut.clone(), lines.span(cut)));
         let again = rebuild(kept_lines, recovered, lines.ends_with_newline());

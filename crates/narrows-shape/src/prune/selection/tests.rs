@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::super::OutOfTime;
 use super::*;
 
-/// Says of each line what it is worth: the number it begins with.
+/// An engine that ranks each line by the number it begins with.
 struct Numbered;
 
 impl Engine for Numbered {
@@ -21,7 +21,7 @@ impl Engine for Numbered {
     }
 }
 
-/// Gives one figure too few.
+/// An engine that returns one value too few.
 struct Short;
 
 impl Engine for Short {
@@ -62,13 +62,13 @@ fn run(
     )
 }
 
-/// Lines with these worths, wide enough for any gap to be worth its marker.
+/// Returns lines with these worths, wide enough for any gap to be worth its marker.
 fn wide(worths: &[i32]) -> String {
     let line = |worth: &i32| format!("{worth} {}\n", "some words of a line ".repeat(10));
     worths.iter().map(line).collect()
 }
 
-/// The lines that go.
+/// Returns the lines that are removed.
 fn lines_of(found: &Selection) -> Vec<usize> {
     found.cut.iter().cloned().flatten().collect()
 }
@@ -113,7 +113,7 @@ fn the_middle_goes_where_no_line_is_worth_more() {
 fn a_share_of_a_line_does_not_go() {
     check(&[3, 2, 1], 0.33, &[]);
     check(&[3, 2, 1], 0.34, &[2]);
-    // A third, and just less.
+    // A third, and slightly less.
     check(&[3, 2, 1], 1.0 / 3.0, &[]);
     check(&[4, 3, 2, 1], 0.25, &[3]);
     check(&[3, 2, 1], f64::NAN, &[]);
@@ -148,7 +148,7 @@ fn a_block_that_is_nearly_whole_is_finished() {
     let mut worth = vec![2.0; 9];
     worth.extend([1.0; 11]);
     assert_eq!(choose_with(&worth, &[], &[], 8), (0..9).collect::<Vec<_>>());
-    // Five lines of eleven are not nearly whole, and lines worth nothing no block.
+    // The remaining five of eleven lines exceed the limit, and lines without worth form no block.
     assert_eq!(
         choose_with(&worth, &[], &[], 15),
         (0..15).collect::<Vec<_>>()
@@ -167,7 +167,7 @@ fn a_gap_cheaper_than_its_marker_stays() {
         let found = run(&text, SourceType::Logs, 0.5, 0, markers);
         lines_of(&found.expect("it can be done"))
     };
-    // It counts among those that stay, so that the last but one may go.
+    // The joined line counts among the kept ones, so that the last but one may be removed.
     assert_eq!(cut(true), [3, 4, 5]);
     assert_eq!(cut(false), [1, 3, 5]);
 }

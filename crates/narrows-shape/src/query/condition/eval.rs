@@ -1,4 +1,4 @@
-//! Applies a condition to a row.
+//! Evaluates a condition for a row.
 
 use std::cmp::Ordering;
 
@@ -9,8 +9,7 @@ use crate::query::json::Json;
 use crate::query::path::Path;
 use crate::query::pattern;
 
-/// Comparisons of different types in one row. The first one is kept to say what
-/// was compared.
+/// Comparisons of different types in one row. The first one is kept for a note.
 #[derive(Debug, Default)]
 pub(in crate::query) struct Mismatch {
     pub(in crate::query) first: Option<(String, &'static str)>,
@@ -25,8 +24,8 @@ impl Mismatch {
 }
 
 impl Condition {
-    /// Returns true if the row fulfils the condition. A missing field is null,
-    /// and comparing different types is false.
+    /// Returns `true` if the row fulfils the condition. A missing field counts as null, and
+    /// comparing different types gives false.
     pub(in crate::query) fn holds(
         &self,
         row: &Json<'_>,
@@ -83,7 +82,7 @@ impl Condition {
 }
 
 impl Comparison {
-    /// `None` if the two cannot be compared.
+    /// Compares two values. Returns `None` if their types differ.
     fn holds(self, field: &Json<'_>, value: &Literal) -> Option<bool> {
         match self {
             Comparison::Equal => return equals(field, value),
@@ -116,7 +115,8 @@ fn equals(field: &Json<'_>, value: &Literal) -> Option<bool> {
     }
 }
 
-/// A text contains a part of it, in this case; an array an equal element.
+/// Returns `true` if a text contains the value as a substring, case-sensitively, or if an array
+/// contains an equal element.
 fn contains(field: &Json<'_>, value: &Literal) -> Option<bool> {
     match (field, value) {
         (Json::Text(field), Literal::Text(value)) => Some(field.contains(value.as_str())),

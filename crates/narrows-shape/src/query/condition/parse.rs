@@ -1,4 +1,4 @@
-//! Reads a condition: `or` binds least, then `and`, then `not`.
+//! Parses a condition. `or` has the lowest precedence, followed by `and` and `not`.
 
 use std::ops::Range;
 
@@ -8,13 +8,13 @@ use crate::query::lexer::{Lexer, Token};
 use crate::query::path::Path;
 use crate::query::pattern;
 
-/// Parentheses and negations within each other.
+/// The deepest nesting of parentheses and negations.
 const MAX_LEVELS: usize = 32;
 
 const VALUE: &str = "a value: a number, true, false, null or 'text' in quotes";
 const OPERATOR: &str = "=, !=, <, <=, >, >=, contains, matches, in or is";
 
-/// Bare words that a correction puts into quotes.
+/// The most bare words that a correction puts in quotes.
 const MAX_QUOTED: usize = 8;
 
 pub(in crate::query) fn parse(text: &str) -> Result<Condition, Invalid> {
@@ -24,7 +24,7 @@ pub(in crate::query) fn parse(text: &str) -> Result<Condition, Invalid> {
     })
 }
 
-/// The text with its bare words in quotes, if it can be read then.
+/// Returns the text with its bare words in quotes, if it is valid then.
 fn quoted(text: &str, first: Range<usize>) -> Option<String> {
     let (mut text, mut bare) = (text.to_owned(), first);
     for _ in 0..MAX_QUOTED {
@@ -38,7 +38,7 @@ fn quoted(text: &str, first: Range<usize>) -> Option<String> {
     None
 }
 
-/// An error comes with the place of the bare word that stands for a value.
+/// Parses a condition. An error includes the position of a bare word in place of a value.
 fn read(text: &str) -> Result<Condition, (Invalid, Option<Range<usize>>)> {
     let mut parser = Parser {
         lexer: Lexer::new("where", text).map_err(|error| (error, None))?,
@@ -52,7 +52,7 @@ fn read(text: &str) -> Result<Condition, (Invalid, Option<Range<usize>>)> {
 struct Parser<'a> {
     lexer: Lexer<'a>,
     level: usize,
-    /// A bare word where a value is expected.
+    /// A bare word in a position where a value is expected.
     bare: Option<Range<usize>>,
 }
 

@@ -1,4 +1,4 @@
-//! Rows put into groups, with the columns of each.
+//! Groups of rows and their columns.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -10,20 +10,20 @@ use crate::query::error::Refused;
 use crate::query::json::{Json, compact, tree};
 use crate::query::rows::Row;
 
-/// Columns of all groups together. A query on rows that are all different must
-/// not take more memory than the text by orders of magnitude.
+/// The most cells in all groups together. A query on rows that are all different must not use far
+/// more memory than the text.
 const MAX_CELLS: usize = 500_000;
 
-/// Rows shown for their least or greatest value.
+/// The most rows shown for having the least or greatest value.
 const MAX_EXTREMES: usize = 6;
 
-/// Characters shown of a row that has the least or greatest value.
+/// The most characters shown of a row with the least or greatest value.
 const MAX_ROW: usize = 300;
 
 pub(super) struct Groups<'q, 'a> {
     query: &'q RowQuery,
-    /// The first row that has the least or greatest value, for each column of the
-    /// only group.
+    /// The first row with the least or greatest value, for each column. Used only if there is a
+    /// single group.
     extremes: Vec<Option<Row<'a>>>,
     places: HashMap<Vec<Key>, usize>,
     groups: Vec<Group>,
@@ -43,7 +43,7 @@ impl<'q, 'a> Groups<'q, 'a> {
             places: HashMap::new(),
             groups: Vec::new(),
         };
-        // Without fields there is one group, even of no rows.
+        // Without group fields, there is exactly one group, even for no rows.
         if query.group_by.is_empty() && !query.aggregate.is_empty() {
             groups.places.insert(Vec::new(), 0);
             groups.groups.push(groups.group(&Json::Null));
@@ -55,7 +55,7 @@ impl<'q, 'a> Groups<'q, 'a> {
         self.groups.len()
     }
 
-    /// Adds a row with its value.
+    /// Adds a row and its parsed value.
     pub(super) fn add(&mut self, origin: Row<'a>, row: &Json<'_>) -> Result<(), Refused> {
         let fields = self.query.group_by.iter();
         let key: Vec<Key> = fields
@@ -100,7 +100,7 @@ impl<'q, 'a> Groups<'q, 'a> {
         }
     }
 
-    /// Writes the groups as JSON, one a line: sorted, limited, selected.
+    /// Writes the sorted and limited groups as JSON, one per line, with the selected columns.
     pub(super) fn write(&self, limit: Option<usize>, notes: &mut Vec<String>) -> String {
         let names = self.names();
         let place = |name: &str| names.iter().position(|known| known == name);
@@ -153,7 +153,7 @@ impl<'q, 'a> Groups<'q, 'a> {
         body
     }
 
-    /// Writes the rows that have the least and greatest values of all rows.
+    /// Writes the rows with the least and greatest values of all rows.
     fn write_extremes(&self, body: &mut String) {
         let shown = self.extremes.iter().zip(&self.query.aggregate);
         let shown = shown.filter_map(|(row, aggregate)| Some((row.as_ref()?, aggregate)));
@@ -173,7 +173,7 @@ impl<'q, 'a> Groups<'q, 'a> {
             };
             let number = row.number;
             write!(body, "\n⟦{name}row {number}: {text}{rest}⟧")
-                .expect("a String takes everything");
+                .expect("writing to a String cannot fail");
         }
     }
 
@@ -189,14 +189,16 @@ impl<'q, 'a> Groups<'q, 'a> {
         group.values.iter().cloned().chain(results).collect()
     }
 
-    /// Facts about columns that a reader must know.
+    /// Returns notes about columns that qualify their results.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         for (at, aggregate) in self.query.aggregate.iter().enumerate() {
             let columns = || self.groups.iter().map(|group| &group.columns[at]);
             let unfit: u64 = columns().map(|column| column.unfit).sum();
             if unfit > 0 {
-                notes.push(format!("left out of {aggregate} for their type: {unfit}"));
+                notes.push(format!(
+                    "values of other types left out of {aggregate}: {unfit}"
+                ));
             }
             if columns().any(Column::is_rounded) {
                 notes.push(format!("{aggregate} is rounded: more than 38 digits"));

@@ -41,14 +41,14 @@ fn lines_come_by_range_in_the_order_asked_for() {
         TEXT,
         ranges(&[(7, 8)]),
         expect![
-            "invalid_range: Lines are counted from 1 to 6, and a range ends where it starts or later"
+            "invalid_range: Lines are numbered from 1 to 6, and a range must not end before it starts"
         ],
     );
     check(
         TEXT,
         ranges(&[(3, 2)]),
         expect![
-            "invalid_range: Lines are counted from 1 to 6, and a range ends where it starts or later"
+            "invalid_range: Lines are numbered from 1 to 6, and a range must not end before it starts"
         ],
     );
     let numbered = Request {
@@ -123,7 +123,7 @@ fn the_whole_the_ends_and_characters() {
         "aé\nb🦀c",
         far,
         expect![
-            "invalid_range: Characters are counted from 1 to 6, and the last does not come before the first"
+            "invalid_range: Characters are numbered from 1 to 6, and a range must not end before it starts"
         ],
     );
     let searched = Request {
@@ -134,7 +134,7 @@ fn the_whole_the_ends_and_characters() {
         "aé\nb🦀c",
         searched,
         expect![
-            "invalid: Argument 'start_char' and end_char combine with no other argument; use ranges to search in a part of the text"
+            "invalid: Argument 'start_char' and end_char cannot be combined with other arguments; use ranges to search part of the text"
         ],
     );
 }
@@ -225,14 +225,14 @@ fn a_query_finds_lines_that_hold_all_words() {
         TEXT,
         query("/(/"),
         expect![
-            "invalid: Argument 'query' is no regular expression of this kind (unclosed group); look-around and back-references are not supported"
+            "invalid: Argument 'query' is not a valid regular expression (unclosed group); look-around and back-references are not supported"
         ],
     );
     check(
         TEXT,
         query("/(?=a)/"),
         expect![
-            "invalid: Argument 'query' is no regular expression of this kind (look-around, including look-ahead and look-behind, is not supported); look-around and back-references are not supported"
+            "invalid: Argument 'query' is not a valid regular expression (look-around, including look-ahead and look-behind, is not supported); look-around and back-references are not supported"
         ],
     );
     check(
@@ -336,8 +336,8 @@ fn a_match_far_into_a_long_line_is_found_once() {
                 "/needle$/" | "/^needle/" => "⟦0 of 1",
                 _ => "⟦1 of 1",
             };
-            // An expression that spans more than a window may be missed, but no
-            // anchor matches where a window begins or ends.
+            // An expression that spans more than a window may be missed, but anchors must not match
+            // at the boundaries of a window.
             if sought != "/^x+needley+$/" {
                 assert!(
                     found.starts_with(expected),
@@ -623,7 +623,7 @@ fn words_that_no_line_holds_together_are_counted_alone() {
             ⟦0 of 3 lines match; each word alone: south door 0, kiwi; 0, shut 2⟧
         "#]],
     );
-    // One word, alternatives and expressions say all that there is to say.
+    // The summary already covers a single word, alternatives and expressions.
     for one in ["kiwi", "kiwi OR plum", "north /k.wi/"] {
         let found = answer(text, query(one));
         assert_eq!(found, "⟦0 of 3 lines match⟧\n");
@@ -645,7 +645,7 @@ fn words_that_no_line_holds_together_are_counted_alone() {
 
 #[test]
 fn a_slow_expression_on_one_long_line_ends_at_the_deadline() {
-    // Every match costs a search to the end of a window for the Q.
+    // Every match causes a search for the Q up to the end of a window.
     let text = "1".repeat(300_000);
     let checks = Cell::new(0);
     let passed = || {

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Texts of few letters, so that things repeat, with line ends of all kinds.
+/// Texts with a small alphabet, so that parts repeat, and all kinds of line ends.
 fn texts() -> impl Strategy<Value = String> {
     proptest::collection::vec("[abé🦀 \r]{0,6}", 0..40).prop_map(|lines| lines.join("\n"))
 }
@@ -67,7 +67,7 @@ proptest! {
         }
     }
 
-    /// The reference counts in units of the smallest digit.
+    /// The reference result is computed in units of the smallest digit.
     #[test]
     fn sums_are_exact(numbers in proptest::collection::vec((any::<i64>(), 0_u32..9), 1..50)) {
         let written: Vec<String> = numbers.iter().map(|&(mantissa, scale)| {
@@ -128,8 +128,8 @@ proptest! {
         prop_assert_eq!(kept.next(), None);
     }
 
-    /// Every line of an answer is one of the text, with its number and the sign
-    /// that says if it matches; the matches and the lines around them are all there.
+    /// Every line of an answer must be a line of the text, with its number and the character that
+    /// marks matches. All matches and their context must be present.
     #[test]
     fn blocks_hold_matches_and_the_lines_around_them(text in texts(), context in 0_usize..4) {
         let request = Request { context, ..query("a") };

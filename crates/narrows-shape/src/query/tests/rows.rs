@@ -162,14 +162,12 @@ fn a_condition_that_cannot_be_read_says_where_and_why() {
         (
             "a matches '('",
             expect![
-                "invalid: Argument 'where' at character 11: '(' is no regular expression of this kind (unclosed group); look-around and back-references are not supported"
+                "invalid: Argument 'where' at character 11: '(' is not a valid regular expression (unclosed group); look-around and back-references are not supported"
             ],
         ),
         (
             "= 1",
-            expect![
-                "invalid: Argument 'where' at character 1: expected the name of a field, found '= 1'"
-            ],
+            expect!["invalid: Argument 'where' at character 1: expected a field name, found '= 1'"],
         ),
         (
             "a = é",
@@ -233,7 +231,7 @@ fn rows_are_sorted_limited_selected_and_aggregated() {
             "",
         ),
         expect![[r#"
-            ⟦rows 1-4 of 4; array: orders; left out of sum(total) for their type: 1; left out of avg(total) for their type: 1⟧
+            ⟦rows 1-4 of 4; array: orders; values of other types left out of sum(total): 1; values of other types left out of avg(total): 1⟧
             {"count":4,"sum(total)":31.00,"avg(total)":10.33333333,"min(id)":1,"max(customer.name)":"Cid","count_distinct(status)":2}
             ⟦min(id): row 1: {"id":1,"status":"open","total":10.10,"customer":{"name":"Ann"},"tags":["a","b"]}⟧
             ⟦max(customer.name): row 3: {"id":3,"status":"open","total":"n/a","customer":{"name":"Cid"}}⟧"#]],
@@ -242,7 +240,7 @@ fn rows_are_sorted_limited_selected_and_aggregated() {
         ORDERS,
         rows("", "-count", "count, sum(total)", "status"),
         expect![[r#"
-            ⟦rows 1-4 of 4; array: orders; 3 groups; left out of sum(total) for their type: 1⟧
+            ⟦rows 1-4 of 4; array: orders; 3 groups; values of other types left out of sum(total): 1⟧
             {"status":"open","count":2,"sum(total)":10.10}
             {"status":"paid","count":1,"sum(total)":20.20}
             {"status":null,"count":1,"sum(total)":0.70}"#]],
@@ -251,7 +249,7 @@ fn rows_are_sorted_limited_selected_and_aggregated() {
         ORDERS,
         rows("count", "sum(total)", "sum(total), count", "status"),
         expect![[r#"
-            ⟦rows 1-4 of 4; array: orders; 3 groups; left out of sum(total) for their type: 1⟧
+            ⟦rows 1-4 of 4; array: orders; 3 groups; values of other types left out of sum(total): 1⟧
             {"count":1}
             {"count":2}
             {"count":1}"#]],
@@ -283,7 +281,7 @@ fn rows_are_sorted_limited_selected_and_aggregated() {
         ORDERS,
         rows("sum(total)", "", "", ""),
         expect![[
-            r#"invalid: Argument 'select' names sum(total); write "aggregate": "sum(total)" for it"#
+            r#"invalid: Argument 'select' names sum(total); to compute it, write "aggregate": "sum(total)""#
         ]],
     );
 }
@@ -358,7 +356,7 @@ fn rows_are_found_in_every_form() {
         "\"text\"",
         all,
         expect![
-            "no_rows: The text has no rows: it holds no array of objects. Use query, ranges, head or tail, which select lines"
+            "no_rows: The text has no rows: it contains no array of objects. Use query, ranges, head or tail, which select lines"
         ],
     );
     let other = |path: &str| Request {
@@ -464,7 +462,7 @@ fn json_on_one_line_is_searched_by_rows() {
     );
 }
 
-/// An indented document with two arrays of objects, one in the other.
+/// Returns an indented document with two nested arrays of objects.
 fn indented() -> String {
     let devices: Vec<serde_json::Value> = (1..=40)
         .map(|at| {
@@ -531,7 +529,7 @@ fn a_word_in_an_indented_document_is_answered_with_its_row() {
         ⟦0 of 226 lines match⟧
     "#]],
     );
-    // As a row is shown.
+    // The words occur in the compact form.
     check(
         &text,
         query("/\"mac\":\"b8:09\",\"up\"/"),
@@ -637,7 +635,7 @@ fn with_context_rows_are_shown_as_their_lines() {
         &text,
         sorted,
         expect![[r#"
-        ⟦40 of 40 rows match; array: devices; the first 1 shown; context is for lines⟧
+        ⟦40 of 40 rows match; array: devices; the first 1 shown; context applies only to lines⟧
         40│ {"name":"dev40","mac":"b8:40","up":true}"#]],
     );
     let lines = "{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n{\"a\":4}\n";
@@ -654,7 +652,7 @@ fn with_context_rows_are_shown_as_their_lines() {
         "[{\"a\":1},{\"a\":2}]",
         near(condition("a = 2")),
         expect![[r#"
-        ⟦1 of 2 rows match; context is for lines⟧
+        ⟦1 of 2 rows match; context applies only to lines⟧
         2│ {"a":2}"#]],
     );
 }
@@ -729,7 +727,7 @@ fn the_least_and_greatest_value_come_with_the_first_row_that_has_them() {
         ORDERS,
         aggregate("min(total)"),
         expect![[r#"
-        ⟦rows 1-4 of 4; array: orders; left out of min(total) for their type: 1⟧
+        ⟦rows 1-4 of 4; array: orders; values of other types left out of min(total): 1⟧
         {"min(total)":0.70}
         ⟦row 4: {"id":4,"status":null,"total":0.70,"customer":{"name":"Ann O'Hara"},"note":"caf\u00e9"}⟧"#]],
     );

@@ -1,6 +1,6 @@
 use super::{file_ending, read};
 
-/// The words of a line with their weights.
+/// Checks the words of a line with their weights.
 #[track_caller]
 fn check(text: &str, expected: &str) {
     let words = read(text);

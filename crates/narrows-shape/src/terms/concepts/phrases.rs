@@ -1,29 +1,28 @@
-//! Phrases found by their words, in whatever order and with whatever between:
-//! who writes "take them back out" means "take out". People vary a phrase more
-//! than a word, so most of its words are enough, the telling ones above all.
+//! Finds phrases by their words, in any order and with other words in between: "take them back out"
+//! matches "take out". People vary phrases more than words, so most of the words are enough,
+//! weighted by how distinctive they are.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::ConceptMember;
 
-/// How much of a phrase must be there.
+/// The share of a phrase that must be present.
 const LEAST_SHARE: f32 = 0.5;
-/// One word of a phrase says nothing of it.
+/// The fewest words of a phrase that must be present. A single word is not enough.
 const LEAST_WORDS: u32 = 2;
 
 /// Phrases of one language.
 #[derive(Default)]
 pub(crate) struct Phrases {
     phrases: Vec<Phrase>,
-    /// Which phrases have a word. In order, since what is added up in another order
-    /// comes out a little different.
+    /// The phrases that contain each word. Sorted, because the order of additions affects rounding.
     with: BTreeMap<String, Vec<u32>>,
 }
 
 struct Phrase {
     member: ConceptMember,
-    /// How telling its words are together.
+    /// The summed weight of the words.
     telling: f32,
 }
 
@@ -42,7 +41,8 @@ impl Phrases {
         }
     }
 
-    /// To be called after the last phrase: how telling a word is depends on all.
+    /// Computes the weights of the words, which depend on all phrases. Must be called after the
+    /// last phrase.
     pub(crate) fn weigh(&mut self) {
         for with in self.with.values() {
             let telling = telling(self.phrases.len(), with.len());
@@ -52,8 +52,8 @@ impl Phrases {
         }
     }
 
-    /// The concepts of phrases that are there for the most part, best first, with
-    /// the square of that part. Words come with their weights.
+    /// Returns the concepts of phrases that are mostly present, the best first, weighted by the
+    /// square of the share that is present. `words` contains the words with their weights.
     pub(crate) fn find<'a>(
         &self,
         words: impl Iterator<Item = (Cow<'a, str>, f32)>,
@@ -103,9 +103,8 @@ impl Phrases {
     }
 }
 
-/// How much a word tells that so many of all phrases have. Common words of a phrase
-/// count a little more here than by [`rarity`](crate::rank::rarity), which finds
-/// slightly less.
+/// Returns the weight of a word that `with` of all phrases contain. Common words count slightly
+/// more here than in [`rarity`](crate::rank::rarity), which gives slightly worse search results.
 fn telling(phrases: usize, with: usize) -> f32 {
     (1.0 + phrases as f32 / (1.0 + with as f32)).ln()
 }

@@ -5,7 +5,7 @@ use crate::terms::read;
 
 const LANGUAGES: [&str; 5] = ["en", "fr", "de", "es", "zh"];
 
-/// What is wrong with a table: lines that would be left out, in part or whole.
+/// Returns the faults of a table: lines that parsing would ignore partly or completely.
 fn faults(table: &str) -> Vec<String> {
     let mut faults = Vec::new();
     let mut names = HashSet::new();

@@ -5,7 +5,7 @@ fn check(text: &str, expected: &[&str]) {
     let words = read(text);
     let plain: Vec<&str> = words.iter().map(|word| &*word.plain).collect();
     assert_eq!(plain, expected);
-    // Read once more, they are the same.
+    // Reading the words again returns the same ones.
     let mut reader = WordReader::default();
     assert_eq!(reader.words(text), words);
     assert_eq!(reader.words(text), words);

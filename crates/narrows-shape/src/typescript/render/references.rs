@@ -1,5 +1,5 @@
-//! References: what they lead to is written in place, or by a name where it
-//! contains itself, would be repeated too often, or lies too deep.
+//! References: their targets are written inline, or by name if they contain themselves, would be
+//! repeated too often, or are nested too deep.
 
 use std::collections::HashSet;
 
@@ -9,29 +9,29 @@ use super::super::name;
 use super::super::text::Type;
 use super::{Renderer, Target};
 
-/// From here on, what a reference leads to gets a name and is written at the
-/// end, so that a long chain of references does not run into the depth.
+/// The depth from which targets of references get a name and are written at the end, so that a long
+/// chain of references does not reach the depth limit.
 const NAMED_DEPTH: usize = 24;
 
-/// How much text may be repeated for references before what they refer to gets
-/// a name instead. Real schemas repeat a few hundred bytes; a chain of twenty
-/// types that each refer to the next twice would repeat a million times that.
+/// The most text, in bytes, that references may repeat before their targets get names instead. Real
+/// schemas repeat a few hundred bytes. A chain of twenty types that each refer to the next twice
+/// would repeat a million times as much.
 const MAX_REPEATED: usize = 16 << 10;
 
-/// How far a reference's target is.
+/// The state of a reference's target.
 pub(super) enum Progress {
-    /// It was mentioned by this name and is written later.
+    /// The target was mentioned by this name and will be written later.
     Waiting { name: String },
-    /// It is being written, since the shelter was this; with a name as soon as
-    /// it turns out to contain itself.
+    /// The target is being written and began at this shelter. It gets a name once it turns out to
+    /// contain itself.
     UnderWay {
         shelter: usize,
         name: Option<String>,
     },
     Written {
         form: Form,
-        /// Types that were under way and stand in it without shelter: where
-        /// they still are, and there is none here either, it cannot be used.
+        /// Types under way that this one contains without shelter. The type cannot be used where
+        /// one of them is still under way and there is no shelter either.
         bare: Vec<Target>,
     },
 }
@@ -41,9 +41,9 @@ pub(super) enum Form {
     Named(String),
 }
 
-/// What a type name is in use for.
+/// The use of a type name.
 pub(super) enum Use {
-    /// A type that is declared; and how many others wanted the same name.
+    /// A declared type, and the number of other types that wanted the same name.
     Declared {
         others: usize,
     },
@@ -78,14 +78,14 @@ impl<'a> Renderer<'a> {
         Type::of(segment)
     }
 
-    /// What a reference leads to: written in place, or its name.
+    /// Returns the type of a reference's target, inline or by name.
     pub(super) fn target(&mut self, schema: &'a Value, segment: &str) -> Type {
         let target: Target = schema;
         let name = match self.targets.get(&target) {
             Some(Progress::UnderWay { .. }) => {
                 return match self.mention(target, segment) {
                     Some(name) => Type::of(name),
-                    // It would be defined as itself, which says nothing.
+                    // The type would be defined as itself, which has no meaning.
                     None => Type::unknown(),
                 };
             }
@@ -93,8 +93,8 @@ impl<'a> Renderer<'a> {
             Some(Progress::Waiting { name }) => Some(name.clone()),
             None => None,
         };
-        // Nothing is known yet about what it stands for, so it must not be able
-        // to make any type under way stand for itself.
+        // The target is not known yet, so a position without shelter is not safe: a type under way
+        // might then be defined as itself.
         let is_sheltered = self.under_way.last().is_none_or(|&at| at < self.shelter);
         if self.depth < NAMED_DEPTH || !is_sheltered {
             return self.write_target(schema, name);
@@ -136,7 +136,7 @@ impl<'a> Renderer<'a> {
         shown
     }
 
-    /// The name of a type under way, unless that would define it as itself.
+    /// Returns the name of a type under way, unless the type would be defined as itself.
     fn mention(&mut self, target: Target, segment: &str) -> Option<String> {
         let Some(Progress::UnderWay { shelter, name }) = self.targets.get(&target) else {
             return None;
@@ -159,10 +159,11 @@ impl<'a> Renderer<'a> {
         Some(name)
     }
 
-    /// What was written before: again, or by a name once that is too much.
+    /// Repeats a type that has been written, or returns a name for it once the repetitions are too
+    /// long.
     fn repeat(&mut self, target: Target, segment: &str) -> Type {
         let Some(open) = self.open_in(target) else {
-            // It would make a type under way stand for itself.
+            // A type under way would be defined as itself.
             return Type::unknown();
         };
         let shelter = self.shelter;
@@ -193,8 +194,8 @@ impl<'a> Renderer<'a> {
         Type::of(fresh)
     }
 
-    /// The types still under way that stand in a written one without shelter,
-    /// also by way of others; none if one of them has no shelter here either.
+    /// Returns the types still under way that a written type contains without shelter, also
+    /// indirectly. Returns `None` if one of them has no shelter here either.
     fn open_in(&self, target: Target) -> Option<Vec<Target>> {
         let mut open = Vec::new();
         let mut seen = HashSet::from([target]);
@@ -214,8 +215,8 @@ impl<'a> Renderer<'a> {
         Some(open)
     }
 
-    /// Ends the mentions made since `from` inside `target`, and returns those
-    /// that stand in it without shelter. Deeper ones concern nobody further out.
+    /// Removes the mentions made inside `target` since `from`, and returns those without shelter.
+    /// Enclosing types need only these.
     fn settle_mentions(&mut self, from: usize, target: Target) -> Vec<Target> {
         let mut bare = Vec::new();
         for (mentioned, shelter) in self.mentions.split_off(from) {
@@ -233,7 +234,8 @@ impl<'a> Renderer<'a> {
         let wanted = name::made_type_name(if segment.is_empty() { "Root" } else { segment });
         let mut name = wanted.clone();
         while self.names.contains_key(&name) {
-            // Counted on, because all names of a hostile schema may be one.
+            // Counting continues from the last number, because all names in a hostile schema may be
+            // equal.
             let number = match self.names.get_mut(&wanted) {
                 Some(Use::Declared { others } | Use::Unresolved { others }) => {
                     *others += 1;
@@ -248,11 +250,11 @@ impl<'a> Renderer<'a> {
     }
 }
 
-/// The schema in the same document that a reference leads to.
+/// Returns the schema in the same document that a reference refers to.
 pub(super) fn resolve<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
     let pointer = name::pointer(reference)?;
     root.pointer(&pointer)
-        // Some generators do not escape their names.
+        // Some generators do not escape names.
         .or_else(|| root.pointer(reference.strip_prefix('#')?))
         .filter(|target| matches!(target, Value::Object(_) | Value::Bool(_)))
 }

@@ -1,4 +1,4 @@
-//! Schemas that nobody writes by hand: deep, large, exploding, arbitrary.
+//! Unusual schemas: deep, large, exploding, arbitrary.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ fn below_the_deepest_level_is_unknown() {
 
 #[test]
 fn a_deep_tree_takes_no_more_stack_than_a_shallow_one() {
-    // The macro would walk what it is given, so the tree is built by hand.
+    // The tree is built by hand, because the macro would recurse into its argument.
     let object =
         |key: &str, value: Value| Value::Object([(key.to_owned(), value)].into_iter().collect());
     let mut deep = json!({"type": "string"});
@@ -76,7 +76,7 @@ fn a_deep_tree_takes_no_more_stack_than_a_shallow_one() {
             .to_string()
             .starts_with("{a?: unknown; b?: unknown /* =[[[")
     );
-    // Dropping such a tree takes the stack that using it does not.
+    // Dropping such a tree recurses, although using it does not.
     std::mem::forget(schema);
 }
 
@@ -88,7 +88,7 @@ fn references_that_would_explode_become_names() {
             let next = json!({ "$ref": format!("#/$defs/T{}", n + 1) });
             let schema = match kind {
                 "properties" => json!({ "properties": { "left": next, "right": next } }),
-                // Merged ones are not repeated but walked again.
+                // Merged references are not repeated but traversed again.
                 _ => json!({ "allOf": [
                     { "properties": { "left": next, "right": next } },
                     { "properties": { "left": {"description": "l"}, "right": {"description": "r"} } },
@@ -159,7 +159,7 @@ fn large_schemas_take_about_as_long_as_they_are() {
     }
 }
 
-/// Any JSON, with the keywords as names and references to what may be there.
+/// Arbitrary JSON with schema keywords as names, and references to locations that may exist.
 fn schemas() -> impl Strategy<Value = Value> {
     let words = prop::sample::select(vec![
         "string",

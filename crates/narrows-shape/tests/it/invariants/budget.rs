@@ -1,6 +1,6 @@
-//! What must hold for any text, goal and budget. The fuzz target of this name
-//! includes this file, and `main.rs` replays its corpus through it, so that
-//! what a fuzzer once found stays found without one.
+//! Checks that must hold for any text, goal and budget. The fuzz target of this name includes this
+//! file, and `main.rs` replays its corpus through it, so that failures found by fuzzing stay
+//! covered without a fuzzer.
 
 use std::ops::Range;
 
@@ -13,9 +13,9 @@ use serde_json::Value;
 
 const MARKS: [&str; 2] = ["⟦narrows: ", "⟦cut "];
 
-/// The first three bytes are the options; the goal follows, up to a NUL; the
-/// rest is the text, repeated so that it is worth cutting, or JSON of such rows.
-/// What is not UTF-8 is made so.
+/// Checks fuzzer input. The first three bytes are the options, followed by the goal up to a NUL.
+/// The rest is the text, repeated so that it is worth cutting, or JSON with such rows. Invalid
+/// UTF-8 is replaced.
 pub(crate) fn check(data: &[u8]) {
     let Some((&[kind, budget, times], rest)) = data.split_first_chunk() else {
         return;
@@ -34,7 +34,7 @@ pub(crate) fn check(data: &[u8]) {
     hold(&text, goal, source, 1_000 + 16 * usize::from(budget));
 }
 
-/// Brings a text within a budget and checks all that is promised of it.
+/// Fits a text into a budget and checks all guarantees of the result.
 pub(crate) fn hold(text: &str, goal: Option<&str>, source: Option<SourceType>, max_chars: usize) {
     let order = Order {
         max_chars,
@@ -60,12 +60,12 @@ pub(crate) fn hold(text: &str, goal: Option<&str>, source: Option<SourceType>, m
         assert_eq!(fitted.stages, []);
         return;
     }
-    // Past the deadline, the first and the last lines are left.
+    // After the deadline, only the first and the last lines are left.
     let late = run(&Deadline::new(&|| true)).expect("any text fits");
     holds(text, &late, max_chars);
     plain(text, &late);
     holds(text, &fitted, max_chars);
-    // JSON in which nothing can be cut loses its middle like other text.
+    // JSON that cannot be cut loses its middle, like other text.
     let is_masked = fitted.stages == [Stage::Masked] && fitted.text.contains(" chars shown; ");
     match is_tree && (!is_masked || is_json_body(&fitted)) {
         true => json(text, &fitted),
@@ -101,7 +101,7 @@ fn holds(text: &str, fitted: &Fitted, max_chars: usize) {
     );
 }
 
-/// Where places are, in bytes.
+/// Returns the byte ranges of places.
 fn spans(text: &str, places: &[Place]) -> Vec<Range<usize>> {
     let lines = Lines::new(text);
     let mut chars: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
@@ -117,8 +117,7 @@ fn spans(text: &str, places: &[Place]) -> Vec<Range<usize>> {
     places.iter().map(span).collect()
 }
 
-/// What is left of a part of the text when all is taken away that was cut, as
-/// the pieces between the cuts.
+/// Returns the pieces of a part of the text that remain between the cuts.
 fn pieces<'a>(text: &'a str, part: &Range<usize>, cuts: &[Range<usize>]) -> Vec<&'a str> {
     let mut pieces = Vec::new();
     let mut next = part.start;
@@ -133,7 +132,7 @@ fn pieces<'a>(text: &'a str, part: &Range<usize>, cuts: &[Range<usize>]) -> Vec<
     pieces
 }
 
-/// Takes the pieces from a text, with a marker between each two of them.
+/// Returns `true` if a text consists of the pieces, with a marker between each two of them.
 fn are_joined_by_markers(pieces: &[&str], text: &str) -> bool {
     let mut rest = text;
     for (nth, piece) in pieces.iter().enumerate() {
@@ -152,8 +151,8 @@ fn are_joined_by_markers(pieces: &[&str], text: &str) -> bool {
     rest.is_empty()
 }
 
-/// Each marker replaced by its place gives the original: the pieces between the
-/// places are what stands between the markers.
+/// Checks that replacing each marker with its place restores the original: the pieces between the
+/// places are the text between the markers.
 fn plain(text: &str, fitted: &Fitted) {
     let cuts = spans(text, &fitted.cuts);
     let pieces = pieces(text, &(0..text.len()), &cuts);
@@ -170,7 +169,7 @@ fn plain(text: &str, fitted: &Fitted) {
     }
 }
 
-/// Every key and value is in the output or in a place that was cut.
+/// Checks that every key and value is in the output or in a cut place.
 fn json(text: &str, fitted: &Fitted) {
     if text.contains(['⟦', '⟧']) {
         return;
@@ -197,7 +196,7 @@ fn json(text: &str, fitted: &Fitted) {
             continue;
         }
         let mut other = found.next().expect("as many values");
-        // What stands behind a marker that is a key.
+        // The value after a marker that is used as a key.
         while other == "null" && &text[token.clone()] != "null" {
             other = found.next().expect("as many values");
         }
@@ -216,8 +215,8 @@ fn is_json_body(fitted: &Fitted) -> bool {
     serde_json::from_str::<&serde_json::value::RawValue>(body).is_ok()
 }
 
-/// A digest without its first lines, as many of them as are inside of brackets;
-/// how many are its own is not known if the text has such lines.
+/// Returns the digest, the digest without its first line in brackets, without its first two, and so
+/// on. The text itself may begin with such lines, so the length of the beginning is unknown.
 fn beginnings(digest: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(digest), |rest| {
         let (line, behind) = rest.split_once('\n')?;
@@ -225,7 +224,7 @@ fn beginnings(digest: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// TOON without the markers among its rows, and with as many rows as there are.
+/// Returns TOON without the markers among its rows, with the row counts adjusted.
 fn without_markers(digest: &str) -> String {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let mut lines: Vec<String> = digest.split('\n').map(str::to_owned).collect();
@@ -276,7 +275,7 @@ fn is_same_value(pieces: &[&str], found: &str) -> bool {
     }
 }
 
-/// The keys and the values that are no containers.
+/// Returns the keys and the values that are not containers.
 fn tokens(json: &str) -> Vec<Range<usize>> {
     let bytes = json.as_bytes();
     let mut tokens = Vec::new();

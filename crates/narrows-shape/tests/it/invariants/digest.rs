@@ -1,5 +1,5 @@
-//! What must hold for the digest of lines that are alike. The fuzz target of this
-//! name includes this file, and `main.rs` replays its corpus through it.
+//! Checks that must hold for the digest of similar lines. The fuzz target of this name includes
+//! this file, and `main.rs` replays its corpus through it.
 
 use std::fmt::Write;
 
@@ -7,10 +7,9 @@ use narrows_shape::prune::SourceType;
 
 use super::budget::hold;
 
-/// The first byte is the source type, the second how often the lines are repeated
-/// and the third the budget. Of the lines, the last one stands once in the middle
-/// of the others; a `0` in those becomes the number of the line. What is not UTF-8
-/// is made so.
+/// Checks fuzzer input. The first byte is the source type, the second the number of repetitions and
+/// the third the budget. The last line occurs once in the middle of the others; a `0` in the others
+/// becomes the line number. Invalid UTF-8 is replaced.
 pub(crate) fn check(data: &[u8]) {
     let Some((&[source, times, budget], rest)) = data.split_first_chunk() else {
         return;
@@ -21,11 +20,11 @@ pub(crate) fn check(data: &[u8]) {
     let mut text = String::new();
     for nth in 0..times {
         if nth == times / 2 {
-            writeln!(text, "{odd}").expect("a String takes everything");
+            writeln!(text, "{odd}").expect("writing to a String cannot fail");
         }
         for line in lines.split('\n') {
             let line = line.replace('0', &(nth * 7).to_string());
-            writeln!(text, "{line}").expect("a String takes everything");
+            writeln!(text, "{line}").expect("writing to a String cannot fail");
         }
     }
     let source = SourceType::ALL.get(usize::from(source) % 4).copied();

@@ -1,6 +1,6 @@
-//! What must hold for any masked bytes. The fuzz target of this name includes
-//! this file, and `main.rs` replays its corpus through it, so that what a
-//! fuzzer once found stays found without one.
+//! Checks that must hold for any masked bytes. The fuzz target of this name includes this file, and
+//! `main.rs` replays its corpus through it, so that failures found by fuzzing stay covered without
+//! a fuzzer.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,9 +8,9 @@ use std::ops::Range;
 use narrows_shape::{AnswerMask, Mask, MaskedAnswer, NotJson, mask as mask_best, mask_portably};
 use serde::de::IgnoredAny;
 
-/// A text with its limits in the first three bytes: JSON is judged as
-/// serde_json judges it, both engines say the same, and every string is as the
-/// plainest reading of the rules has it.
+/// Checks a text with its limits in the first three bytes. `serde_json` must agree on its validity,
+/// both engines must agree with each other, and every string must match a simple reference
+/// implementation.
 pub(crate) fn check(data: &[u8]) {
     let [max_chars, head_chars, tail_chars, json @ ..] = data else {
         return;
@@ -21,7 +21,7 @@ pub(crate) fn check(data: &[u8]) {
     assert_eq!(masked, mask_portably(json, &limits));
     check_answer(json, limits, &[max + 1, head + 1, tail + 1]);
 
-    // For slices serde_json leaves UTF-8 in skipped strings unchecked.
+    // For slices, `serde_json` does not check UTF-8 in skipped strings.
     let text = std::str::from_utf8(json).ok();
     let valid = text.filter(|text| serde_json::from_str::<IgnoredAny>(text).is_ok());
     match (masked, valid) {
@@ -34,8 +34,8 @@ pub(crate) fn check(data: &[u8]) {
         }
         (Err(error), None) => {
             assert!(error.offset <= json.len());
-            // Nothing before the place is at fault: so much of the text may be
-            // unfinished, but no more than that.
+            // The text before the error must be valid as far as it goes: it may be incomplete, but
+            // contain no error.
             let before = mask_best(&json[..error.offset], &limits);
             assert!(before.map_or_else(|it| it.offset == error.offset, |_| true));
         }
@@ -43,9 +43,8 @@ pub(crate) fn check(data: &[u8]) {
     }
 }
 
-/// A text as an answer: however it is cut into pieces, of the given sizes in
-/// turn or of one byte, it is masked as if its parts were taken out, masked
-/// and put back.
+/// Checks a text as a response, cut into pieces of the given sizes in turn and of one byte. The
+/// result must be the same as extracting its parts, masking them and putting them back.
 pub(crate) fn check_answer(json: &[u8], limits: Mask, sizes: &[usize]) {
     let expected = answer_plainly(json, limits);
     assert_eq!(answer_in_pieces(json, limits, &[json.len()]), expected);
@@ -103,8 +102,8 @@ fn answer_plainly(json: &[u8], limits: Mask) -> Result<MaskedAnswer, NotJson> {
     Ok(answer)
 }
 
-/// The members of the object in this part of a valid text, if there is one. A
-/// key that is no text, for a surrogate that stands alone, has no name.
+/// Returns the members of the object in this part of a valid text, if there is one. A key with an
+/// unpaired surrogate has no name.
 fn members(text: &str, within: Range<usize>) -> Vec<(Option<String>, Range<usize>)> {
     let mut members = Vec::new();
     let (mut key, mut value, mut depth) = (None, None, 0);
@@ -139,7 +138,7 @@ fn members(text: &str, within: Range<usize>) -> Vec<(Option<String>, Range<usize
     members
 }
 
-/// Masks a valid text character by character.
+/// Masks a valid text character by character, as a reference.
 fn plainly(text: &str, max: usize, head: usize, tail: usize) -> (String, usize, usize) {
     let mut out = String::new();
     let (mut strings, mut cut) = (0, 0);
@@ -174,7 +173,7 @@ fn plainly(text: &str, max: usize, head: usize, tail: usize) -> (String, usize, 
     (out, strings, cut)
 }
 
-/// How many bytes the first character of a string takes as it is written.
+/// Returns the length in bytes of the first character of a string, including escapes.
 fn length_of_first(written: &str) -> usize {
     let unit = |at: usize| {
         let digits = written.get(at..)?.strip_prefix("\\u")?.get(..4)?;

@@ -1,6 +1,6 @@
-//! What must hold for any text, goal and limits. The fuzz target of this name
-//! includes this file, and `main.rs` replays its corpus through it, so that
-//! what a fuzzer once found stays found without one.
+//! Checks that must hold for any text, goal and limits. The fuzz target of this name includes this
+//! file, and `main.rs` replays its corpus through it, so that failures found by fuzzing stay
+//! covered without a fuzzer.
 
 use narrows_shape::prune::{
     Deadline, Fallback, Lexical, Limits, Lines, Selection, SourceType, Style, rebuild, render,
@@ -9,8 +9,8 @@ use narrows_shape::prune::{
 
 const ID: &str = "prn_01ARZ3NDEKTSV4RRFFQ69G5FAV";
 
-/// The first four bytes are the options; the goal follows, up to a NUL; the rest
-/// is the text. What is not UTF-8 is made so.
+/// Checks fuzzer input. The first four bytes are the options, followed by the goal up to a NUL; the
+/// rest is the text. Invalid UTF-8 is replaced.
 pub(crate) fn check(data: &[u8]) {
     let Some((&[kind, ratio, keep, style], rest)) = data.split_first_chunk() else {
         return;
@@ -29,7 +29,7 @@ pub(crate) fn check(data: &[u8]) {
     hold(text, goal, source, limits, style);
 }
 
-/// Prunes a text, checks all that is promised of it, and returns what went.
+/// Prunes a text, checks all guarantees of the result, and returns the removed lines.
 pub(crate) fn hold(
     text: &str,
     goal: &str,
@@ -72,7 +72,7 @@ fn within_limits(lines: &Lines<'_>, selection: &Selection, limits: Limits) {
             .iter()
             .all(|cut| cut.start < cut.end && cut.end <= count)
     );
-    // Blocks side by side would be one.
+    // Adjacent blocks must be joined into one.
     assert!(
         selection
             .cut
@@ -84,14 +84,14 @@ fn within_limits(lines: &Lines<'_>, selection: &Selection, limits: Limits) {
     assert_eq!(selection.pruned_lines() + selection.kept_lines(), count);
 }
 
-/// The least that is protected, found in the simplest way.
+/// Checks the lines that must at least be protected, found in the simplest possible manner.
 fn protected(lines: &Lines<'_>, selection: &Selection, source: SourceType) {
     let mut inside = false;
     let is_plain = !lines
         .text()
         .contains(['`', '~', '-', '+', '<', '>', '\u{feff}']);
     for (at, line) in lines.iter().enumerate() {
-        // Where a mark follows another one on its line, others have to tell.
+        // Lines with several marks are left to other tests.
         let marks = line.matches("⟦NO_PRUNE_").count();
         if marks > 1 {
             return;
@@ -110,7 +110,7 @@ fn protected(lines: &Lines<'_>, selection: &Selection, source: SourceType) {
             || match source {
                 SourceType::Code => is_import(),
                 SourceType::Logs => is_error(),
-                // Where nothing can be a fence or front matter, this is a heading.
+                // Without fences and front matter, this is a heading.
                 SourceType::Docs => is_plain && line.starts_with("# x"),
             };
         inside &= !ends;

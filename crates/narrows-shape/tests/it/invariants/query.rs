@@ -1,11 +1,11 @@
-//! Checks that hold for any query on any text. The fuzz target of this name
-//! includes this file, and `main.rs` replays its corpus through it, so that a
-//! failure that a fuzzer found stays covered without one.
+//! Checks that must hold for any query on any text. The fuzz target of this name includes this
+//! file, and `main.rs` replays its corpus through it, so that failures found by fuzzing stay
+//! covered without a fuzzer.
 
 use narrows_shape::prune::Deadline;
 use narrows_shape::query::{Limits, Request, fields, page};
 
-/// The lines up to an empty one are arguments, `name value`; the rest is the
+/// Checks fuzzer input. The lines up to an empty one are arguments, `name value`; the rest is the
 /// text.
 pub(crate) fn check(data: &[u8]) {
     let input = String::from_utf8_lossy(data);
@@ -20,7 +20,7 @@ pub(crate) fn check(data: &[u8]) {
             condition: Some(written.clone()),
             ..Request::default()
         };
-        // Quotes and parentheses may make it longer than is allowed.
+        // With added quotes and parentheses, the condition may be too long.
         if let Ok(again) = again.check() {
             assert_eq!(again.condition(), Some(written));
         }

@@ -1,13 +1,13 @@
-//! What must hold for any catalogue and any query. The fuzz target of this name
-//! includes this file, and `main.rs` replays its corpus through it, so that what
-//! a fuzzer once found stays found without one.
+//! Checks that must hold for any catalogue and any query. The fuzz target of this name includes
+//! this file, and `main.rs` replays its corpus through it, so that failures found by fuzzing stay
+//! covered without a fuzzer.
 
 use std::borrow::Cow;
 
 use narrows_shape::search::{Index, ServerText, ToolText};
 
-/// Lines of a text: the first is the limit's and the server's letter, those up to
-/// an empty one are tools, their fields apart by `|`, and the rest is the query.
+/// Checks fuzzer input. The first line contains one letter for the limit and one for the server.
+/// The lines up to an empty one are tools with fields separated by `|`, and the rest is the query.
 pub(crate) fn check(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (head, rest) = text.split_once('\n').unwrap_or(("", &text));
@@ -42,7 +42,7 @@ pub(crate) fn check(data: &[u8]) {
         .zip(&parameters)
         .enumerate()
         .map(|(at, (fields, parameters))| ToolText {
-            // The fourth is of no server.
+            // The fourth index belongs to no server.
             server: at % 4,
             name: fields[0],
             title: fields.get(1).unwrap_or(&""),

@@ -1,13 +1,13 @@
-//! What must hold for any text as TOON. The fuzz target of this name includes
-//! this file, and `main.rs` replays its corpus through it, so that what a
-//! fuzzer once found stays found without one.
+//! Checks that must hold for any text as TOON. The fuzz target of this name includes this file, and
+//! `main.rs` replays its corpus through it, so that failures found by fuzzing stay covered without
+//! a fuzzer.
 
 use narrows_shape::toon::{Encoding, NotEncodable, decode, encode, shortest};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-/// Any text as JSON and as TOON: what is encoded comes back, and what is not
-/// stays JSON.
+/// Checks any text as JSON and as TOON: encoded text must be decoded to the same data, and other
+/// text must stay JSON.
 pub(crate) fn check(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -40,7 +40,7 @@ fn parsed(json: &str) -> Value {
     serde_json::from_str(json).expect("JSON that was encoded")
 }
 
-/// Numbers by value: 1.0 is 1.
+/// Compares numbers by value: 1.0 equals 1.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {

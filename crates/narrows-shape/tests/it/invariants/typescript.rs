@@ -1,12 +1,12 @@
-//! What must hold for any schema. The fuzz target of this name includes
-//! this file, and `main.rs` replays its corpus through it, so that what a
-//! fuzzer once found stays found without one.
+//! Checks that must hold for any schema. The fuzz target of this name includes this file, and
+//! `main.rs` replays its corpus through it, so that failures found by fuzzing stay covered without
+//! a fuzzer.
 
 use narrows_shape::{TypeScriptOptions, typescript_of_text};
 use serde::de::IgnoredAny;
 
-/// Any text: JSON becomes one line of bounded length in every form, and
-/// whatever the schema says, brackets are closed and comments are ended.
+/// Checks any text: JSON must become one line of bounded length in every form, with balanced
+/// brackets and closed comments, whatever the schema contains.
 pub(crate) fn check(data: &[u8]) {
     let Ok(schema) = std::str::from_utf8(data) else {
         return;
@@ -34,7 +34,7 @@ pub(crate) fn check(data: &[u8]) {
     }
 }
 
-/// Brackets outside of strings and comments come in pairs.
+/// Checks that brackets outside strings and comments are balanced.
 fn is_balanced(line: &str) {
     let mut open = Vec::new();
     let mut rest = line;

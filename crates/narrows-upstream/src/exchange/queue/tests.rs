@@ -20,7 +20,7 @@ fn notice(bytes: usize) -> Notice {
     Notice::from_server(&"files".into(), "notifications/message", Some(params))
 }
 
-/// The message about dropped notices, as its client reads it.
+/// Returns the message about dropped notifications as the client receives it.
 fn told(event: Option<Box<Event>>) -> String {
     let Some(Event::Notice(notice)) = event.map(|event| *event) else {
         return "nothing".to_owned();
@@ -41,11 +41,11 @@ fn a_reader_that_waits_is_woken_for_a_notice_that_was_dropped() {
     let waker = Waker::from(woken.clone());
     let mut cx = Context::from_waker(&waker);
     assert!(stream.poll_recv(&mut cx).is_pending());
-    // As if the queue had been full when the sender looked at it.
+    // Simulates a sender that found the queue full.
     sink.count_dropped(&Event::Notice(notice(1)));
     assert_eq!(woken.0.load(Ordering::Relaxed), 1);
     let Poll::Ready(event) = stream.poll_recv(&mut cx) else {
-        panic!("the client is not told");
+        panic!("the client receives no report");
     };
     assert_eq!(
         told(event),
@@ -96,7 +96,7 @@ async fn a_sender_that_waits_for_room_goes_on_when_an_event_is_read() {
     assert!(stream.recv().await.is_some());
     waiting.await.expect("it does not panic");
     assert_eq!(began.elapsed(), Duration::ZERO);
-    // A stream that is gone is not waited for, either.
+    // The sender does not wait for a closed stream either.
     assert!(sink.send(Event::Notice(notice(1))));
     drop(stream);
     sink.room().await;

@@ -1,4 +1,4 @@
-//! Every form that an answer can have.
+//! Tests all forms of responses.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::{LONG, MAX, call, open, soon};
 use crate::failure::{FailureKind, LinkError};
 use crate::request::Outgoing;
 
-/// What becomes of this answer to a call: the result, or the kind of error and its text.
+/// Makes a call that receives this response. Returns the result, or the kind and text of the error.
 async fn outcome(respond: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> String {
     let server = Server::start(move |seen| {
         let reply = respond(&seen);
@@ -76,7 +76,7 @@ async fn the_forms_of_a_result() {
         outcome(|seen| json_reply(&seen.result(json!({})))).await,
         "result {}",
     );
-    // Content types have parameters, and cases.
+    // Content types may have parameters and are case-insensitive.
     let typed = |seen: &Seen| {
         reply(
             200,
@@ -131,7 +131,7 @@ async fn what_is_no_answer_is_refused_with_a_reason() {
     let other = r#"{"jsonrpc":"2.0","id":12345,"result":{}}"#;
     check(
         outcome(move |_| json_reply(other)).await,
-        "invalid: it does not answer the request it came for",
+        "invalid: it does not belong to the request",
     );
     check(
         outcome(|_| status(202)).await,
@@ -228,7 +228,7 @@ async fn an_answer_over_the_limit_is_not_kept() {
         reply
             .headers_mut()
             .insert("content-length", (MAX + 1).into());
-        // Nothing more comes, and it is not waited for.
+        // No more data is sent, and the gateway must not wait for it.
         held.lock().push(pieces);
         reply
     };
@@ -270,7 +270,7 @@ async fn the_connection_is_used_again_after_either_form_of_answer() {
         if seen.body["params"]["name"] == "t" {
             return json_reply(&seen.result(json!(1)));
         }
-        // The end of the stream comes later than the answer.
+        // The stream ends after the response.
         let (sender, reply) = events();
         sender.send(event(&seen.result(json!(1)))).unwrap();
         tokio::spawn(async move {
@@ -287,7 +287,7 @@ async fn the_connection_is_used_again_after_either_form_of_answer() {
             soon(link.request(Outgoing::own("tools/list", None, LONG)))
                 .await
                 .unwrap();
-            // The connection is back when the end of the stream was read.
+            // The connection returns to the pool after the end of the stream has been read.
             soon(async {
                 while link.endpoint.address.pool.idle() == 0 {
                     tokio::task::yield_now().await
@@ -296,7 +296,7 @@ async fn the_connection_is_used_again_after_either_form_of_answer() {
             .await;
         }
     }
-    // One for the calls, one that the GET stream was refused on.
+    // One connection for the calls, and one on which the GET stream was refused.
     assert!(server.accepted() <= 2, "{} connections", server.accepted());
 }
 

@@ -1,4 +1,4 @@
-//! What belongs to a call besides its answer: progress, questions, time, taking it back.
+//! Tests progress, server requests, timeouts and cancellation of calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::exchange::{AnswerTo, Event};
 use crate::failure::LinkError;
 use crate::request::Outgoing;
 
-/// A server whose answers to calls are streams in the hands of the test.
+/// Starts a server that responds to each call with a stream that the test controls.
 async fn streaming() -> (
     Server,
     mpsc::UnboundedReceiver<(Seen, mpsc::UnboundedSender<String>)>,
@@ -96,7 +96,7 @@ async fn progress_and_notices_reach_the_client_under_its_own_token() {
         )
     );
     assert_eq!(notices.len(), 2);
-    // About the server as a whole, so not for this call alone.
+    // These concern the server as a whole, so they do not belong to this call.
     for expected in [
         "tools/list_changed",
         "prompts/list_changed",
@@ -143,7 +143,7 @@ async fn a_question_on_a_calls_stream_goes_to_who_called() {
             json!({"jsonrpc": "2.0", "id": "q-1", "result": {"action": "accept"}})
         );
 
-        // The client has not said that it can be asked this.
+        // The client has not declared support for this request.
         stream
             .send(question(json!(5), "sampling/createMessage"))
             .unwrap();
@@ -153,7 +153,7 @@ async fn a_question_on_a_calls_stream_goes_to_who_called() {
             (&json!(5), &json!(-32601))
         );
 
-        // A question that nobody looks at is refused by its drop.
+        // A server request that is dropped without a response is rejected.
         stream
             .send(question(json!(6), "elicitation/create"))
             .unwrap();
@@ -164,7 +164,7 @@ async fn a_question_on_a_calls_stream_goes_to_who_called() {
             (&json!(6), &json!(-32603))
         );
 
-        // A question taken back is withdrawn where it went.
+        // A cancelled server request is withdrawn from its recipient.
         stream
             .send(question(json!(8), "elicitation/create"))
             .unwrap();
@@ -224,7 +224,7 @@ async fn progress_starts_the_time_anew_and_nothing_else_does() {
     let watch = link.progress.watch(5, &outgoing, &timeout);
     let passed = Duration::from_secs(50);
     let heard = |frame: serde_json::Value| {
-        // On no call's stream.
+        // The frame does not belong to the stream of a call.
         assert!(
             handle_frame(&link, None, frame.to_string().into())
                 .now_or_never()
@@ -267,7 +267,7 @@ async fn a_dropped_call_is_taken_back_with_the_clients_reason() {
         let mut sending = Box::pin(link.request(outgoing(behind.origin.clone(), LONG)));
         let (seen, _stream) = soon(async {
             tokio::select! {
-                _ = &mut sending => unreachable!("nobody answers"),
+                _ = &mut sending => unreachable!("the server does not respond"),
                 seen = calls.recv() => seen.unwrap(),
             }
         })
@@ -356,7 +356,7 @@ async fn calls_at_once_do_not_mix() {
     let server = Server::start(|seen: Seen| async move {
         let n = seen.body["params"]["n"].as_u64().unwrap();
         let (pieces, reply): (_, Reply) = stream("application/json");
-        // Later ones are answered first.
+        // Later calls are answered first.
         tokio::spawn(async move {
             for _ in n..200 {
                 tokio::task::yield_now().await;

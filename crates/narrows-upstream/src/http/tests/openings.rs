@@ -1,4 +1,4 @@
-//! How opening a link fails, and what is told about it.
+//! Tests failures to open a link, and their messages.
 
 use crate::testing::Addressed;
 use std::time::Duration;
@@ -95,7 +95,7 @@ async fn every_legacy_revision_opens_in_either_form() {
                     ),
                     "initialize" => json_reply(&seen.result(hello(version))),
                     "GET" => status(405),
-                    // A server may have no ear for it.
+                    // Some servers reject `notifications/initialized`.
                     _ => status(400),
                 }
             });
@@ -131,7 +131,7 @@ async fn nobody_there_and_no_url() {
     check(
         &nowhere,
         FailureKind::Connect,
-        "its address is no URL of a kind that can be called",
+        "its URL is invalid or has an unsupported scheme",
     );
 }
 
@@ -200,7 +200,7 @@ async fn secrets_are_not_told() {
         "{}",
         failure.detail
     );
-    // They are sent, though.
+    // The credentials are sent nevertheless.
     let seen = server.saw("initialize").await;
     assert_eq!(seen.header("authorization"), "Basic am9lOnBhOnNzLXdvcmQ=");
     assert_eq!(seen.header("x-key"), "Bearer abcdef123");
@@ -276,12 +276,12 @@ async fn other_redirects_are_not_followed() {
     check(
         &failure(to(307, "https://else.test/mcp?token=1")).await,
         FailureKind::WrongTransport,
-        "http://HOST/mcp: it answered HTTP 307 Temporary Redirect to https://else.test/mcp; configure that URL if it is right",
+        "http://HOST/mcp: it redirects with HTTP 307 Temporary Redirect to https://else.test/mcp; configure that URL if it is correct",
     );
     check(
         &failure(to(308, "/mcp")).await,
         FailureKind::WrongTransport,
-        "http://HOST/mcp: it redirects in a circle",
+        "http://HOST/mcp: it redirects too many times",
     );
     assert!(
         failure(to(302, "/login"))
@@ -289,12 +289,17 @@ async fn other_redirects_are_not_followed() {
             .detail
             .contains("HTTP 302 Found to http://HOST/login")
     );
-    assert!(failure(to(308, "")).await.detail.contains("to nowhere"));
+    assert!(
+        failure(to(308, ""))
+            .await
+            .detail
+            .contains("to an invalid location")
+    );
 }
 
 #[tokio::test]
 async fn connecting_has_a_limit() {
-    // It accepts, and then keeps silent where TLS would begin.
+    // The server accepts the connection but does not begin the TLS handshake.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}/mcp", listener.local_addr().unwrap())
         .parse()

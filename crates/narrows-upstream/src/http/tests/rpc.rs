@@ -1,4 +1,4 @@
-//! Plain JSON-RPC: the same without sessions and streams, at a path of its own.
+//! Tests plain JSON-RPC: no sessions, no streams, and the path `/rpc`.
 
 use crate::testing::Addressed;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::link::{Carrier, Link};
 use crate::offer::{ListReader, Offer};
 use crate::secrets::Secrets;
 
-/// Answers what is posted to `/rpc`; all else is not there.
+/// Starts a server that responds to requests at `/rpc` only.
 async fn server(respond: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Server {
     Server::bare(move |seen: Seen| {
         let reply = match (seen.method.as_str(), seen.uri.path()) {
@@ -27,7 +27,7 @@ async fn server(respond: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Ser
     .await
 }
 
-/// Opens a link to the server at this path.
+/// Opens a link to the server at `path`.
 async fn open(server: &Server, path: &str) -> Result<(Arc<HttpLink>, ServerHello), Failure> {
     let mut settings = server.settings();
     let url = format!("http://{}{path}", server.address);
@@ -36,7 +36,7 @@ async fn open(server: &Server, path: &str) -> Result<(Arc<HttpLink>, ServerHello
     opened.map(|(link, hello, _)| (link, hello))
 }
 
-/// A server that knows MCP's handshake.
+/// Responds as a server that supports the MCP handshake.
 fn polite(seen: &Seen) -> Reply {
     match seen.what() {
         "initialize" => json_reply(&seen.result(hello("2025-06-18"))),
@@ -92,7 +92,7 @@ async fn there_are_no_sessions_and_no_streams() {
             assert!(!seen.headers.contains_key(absent), "{what}: {absent}");
         }
     }
-    // Neither GET nor DELETE.
+    // The link sends neither GET nor DELETE.
     assert_eq!(server.rest(), Vec::<String>::new());
 }
 
@@ -123,7 +123,7 @@ async fn a_server_without_a_handshake_is_asked_for_its_lists() {
         assert_eq!(names, ["add"]);
         assert!(offer.prompts.is_empty() && offer.resources.is_empty());
         assert_eq!(call(&http).await.unwrap().as_str(), "3");
-        // Who knows no handshake is not told of its end.
+        // A server without a handshake does not receive `notifications/initialized`.
         let mut asked = server.rest();
         asked.sort();
         assert_eq!(
@@ -175,7 +175,7 @@ async fn every_other_refusal_of_the_handshake_counts() {
     let page = failure(|_| reply(200, "text/html", "<html>hi</html>")).await;
     let expected = "WrongTransport: http://HOST/rpc: it answers with a web page";
     assert_eq!(page, expected);
-    // The gap in the handshake is one of plain JSON-RPC alone.
+    // Only plain JSON-RPC permits a server without a handshake.
     let streamable = Server::bare(|seen: Seen| async move { json_reply(&error(&seen, -32601)) });
     let streamable = streamable.await;
     let settings = streamable.settings();

@@ -1,4 +1,4 @@
-//! The life of a session: lost, found again, ended.
+//! Tests sessions: expiry, renewal and end.
 
 use crate::testing::Addressed;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::server::{Reply, Seen, Server, hello, json_reply, reply, status};
 use super::{call, client, open, soon, try_open};
 use crate::failure::{Failure, FailureKind, LinkError};
 
-/// Accepts only the newest of its sessions; `forget` makes it ask for a new one.
+/// Starts a server that accepts only its newest session. `forget` makes the current one expire.
 async fn forgetful(forgotten: Reply) -> (Server, Arc<AtomicU64>) {
     let valid = Arc::new(AtomicU64::new(1));
     let current = valid.clone();
@@ -133,13 +133,13 @@ async fn calls_share_the_failure_to_open_again() {
         );
     }
     soon(link.close()).await;
-    // What was never looked at need not be taken back.
+    // The server has not processed the calls, so they need no cancellation.
     assert!(
         !server
             .rest()
             .contains(&"notifications/cancelled".to_owned())
     );
-    // The first of them, and at most those that came after it had failed.
+    // Only the first call, and calls that arrived after it had failed, try to open a session.
     let tried = greetings.load(Ordering::SeqCst) - 1;
     assert!(tried < 20, "{tried} attempts");
 }
@@ -164,7 +164,7 @@ async fn without_a_session_a_404_is_just_that() {
             .count(),
         1
     );
-    // There is nothing to be deleted either.
+    // There is no session to delete either.
     soon(link.close()).await;
     assert!(!server.rest().contains(&"DELETE".to_owned()));
 }
@@ -219,7 +219,7 @@ async fn a_server_that_cannot_be_reached_ends_the_link_at_the_third_attempt() {
     let mut reasons = Vec::new();
     for _ in 0..4 {
         let Err(LinkError::Closed { failure, .. }) = call(&link).await else {
-            panic!("nobody is there")
+            panic!("the server is gone")
         };
         assert_eq!(failure.kind, FailureKind::Connect);
         reasons.push(failure.detail.clone());

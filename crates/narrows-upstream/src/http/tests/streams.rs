@@ -1,4 +1,4 @@
-//! The stream of the server's own, and streams that are cut.
+//! Tests the GET stream, and streams that are cut.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use super::server::{Reply, Seen, Server, event, events, json_reply, reply, statu
 use super::{call, open, soon};
 use crate::failure::{FailureKind, LinkError};
 
-/// Answers GETs with these, one after the other, and calls with `on_call`.
+/// Starts a server that responds to GET requests with these replies in order, and to calls with
+/// `on_call`.
 async fn server(
     gets: Vec<Reply>,
     on_call: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
@@ -82,7 +83,7 @@ async fn the_servers_own_stream_is_heard_and_resumed() {
         json!({"jsonrpc": "2.0", "id": 1, "result": {}})
     );
 
-    // Cut, refused for a while, and open again.
+    // The stream is cut, refused once, and then opened again.
     first.send("retry: 1\n\n".to_owned()).unwrap();
     drop(first);
     assert_eq!(server.saw("GET").await.header("last-event-id"), "e1");
@@ -129,7 +130,7 @@ async fn a_session_lost_while_idle_is_found_by_the_stream() {
     drop(first);
     server.saw("initialize").await;
     let get = server.saw("GET").await;
-    // What was the place in the old session means nothing in the new one.
+    // The event id of the old session has no meaning in the new one.
     assert_eq!(
         (get.header("mcp-session-id"), get.header("last-event-id")),
         ("s2", "")
@@ -156,13 +157,14 @@ async fn a_lost_link_stops_listening() {
     soon(stream.closed()).await;
 }
 
-/// A call whose stream is cut after a first event with an id, and these answers to what comes then.
+/// Starts a server that cuts the stream of a call after a first event with an id, and responds to
+/// the attempts to resume it with `gets`.
 async fn cut_after(
     first: String,
     gets: Vec<Reply>,
 ) -> (Server, mpsc::UnboundedReceiver<serde_json::Value>) {
     let (tell, ids) = mpsc::unbounded_channel();
-    // The listener takes the first.
+    // The listener's GET receives the first reply.
     let gets = std::iter::once(status(405)).chain(gets).collect();
     let server = server(gets, move |seen| {
         let _ = tell.send(seen.body["id"].clone());
@@ -174,7 +176,8 @@ async fn cut_after(
 #[tokio::test]
 async fn a_cut_stream_is_resumed_until_the_answer() {
     let (rest, rest_reply) = events();
-    // Cut on purpose many times, with news each time; then the server stumbles.
+    // The server cuts the stream on purpose several times, each time after an event, and then fails
+    // once.
     let polled = |n| {
         let text = format!("id: e{n}\nretry: 1\ndata:\n\n");
         reply(200, "text/event-stream", &text)
@@ -207,7 +210,7 @@ async fn a_stream_that_cannot_be_resumed_is_given_up() {
     for ((mut server, _ids), expected, asked) in [
         (
             refused,
-            "its stream broke, and it refuses to resume it (HTTP 405 Method Not Allowed)",
+            "its stream broke, and it refused to resume the stream (HTTP 405 Method Not Allowed)",
             1,
         ),
         (
@@ -223,7 +226,7 @@ async fn a_stream_that_cannot_be_resumed_is_given_up() {
         };
         assert_eq!(failure.kind, FailureKind::Connect);
         assert!(failure.detail.ends_with(expected), "{}", failure.detail);
-        // The server might still be at it.
+        // The server may still be working on the call, so it receives a cancellation.
         for _ in 0..asked {
             server.saw("GET").await;
         }

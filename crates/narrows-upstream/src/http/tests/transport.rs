@@ -1,4 +1,4 @@
-//! Connections: closed by the server, proxies, TLS.
+//! Tests connections: closed by the server, through proxies, and with TLS.
 
 use crate::testing::Addressed;
 use std::collections::VecDeque;
@@ -21,17 +21,18 @@ use crate::failure::{FailureKind, LinkError};
 use crate::settings::{ProxySettings, RemoteProtocol, RemoteSettings};
 use crate::web::Connector;
 
-/// What a raw server does with the nth request, after it has read it whole.
+/// The action of a raw server after it has read a request.
 enum Act {
     Answer,
-    /// Answers, and closes the connection without having said so.
+    /// Sends the response and closes the connection without announcing it.
     AnswerAndClose,
     Close,
-    /// Closes within the answer.
+    /// Closes the connection in the middle of the response.
     Cut,
 }
 
-/// A server made of bytes: greets, then acts out the script. Tells each connection it has closed.
+/// Starts a server that speaks raw HTTP. It completes the handshake and then performs the script.
+/// The receiver yields an item for each closed connection.
 async fn raw_server(script: Vec<Act>) -> (RemoteSettings, mpsc::UnboundedReceiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap())
@@ -128,7 +129,7 @@ async fn a_connection_closed_before_the_answer_is_told_and_not_tried_again() {
             Act::Close,
             "/mcp: the connection was closed before the answer",
         ),
-        (Act::Cut, "/mcp: the connection broke within the answer"),
+        (Act::Cut, "/mcp: the connection broke during the answer"),
     ] {
         let (settings, _server) = raw_server(vec![act, Act::Answer]).await;
         let (link, _, _heard) = soon(try_open(client(), &settings)).await.unwrap();
@@ -137,7 +138,7 @@ async fn a_connection_closed_before_the_answer_is_told_and_not_tried_again() {
         };
         assert_eq!(failure.kind, FailureKind::Connect);
         assert!(failure.detail.ends_with(expected), "{}", failure.detail);
-        // The link goes on, over a new connection.
+        // The link remains usable over a new connection.
         assert_eq!(call(&link).await.unwrap().as_str(), "\"ok\"");
     }
 }
@@ -155,7 +156,8 @@ async fn a_connection_closed_while_idle_is_not_noticed_by_calls() {
 
 #[tokio::test]
 async fn a_connection_closed_while_we_looked_away_is_not_used() {
-    // In threads of its own, so that a connection can close while our runtime looks away.
+    // The server runs in its own thread, so that a connection can close while the runtime is not
+    // polling it.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let (close, may_close) = std::sync::mpsc::channel::<()>();
@@ -280,7 +282,7 @@ async fn links_to_one_site_share_connections() {
         .await;
         links.push((link, heard));
     }
-    // One for requests, one for the stream that each of them asks for besides.
+    // One connection for requests, and one for the GET streams.
     assert!(server.accepted() <= 2, "{}", server.accepted());
 }
 
@@ -306,7 +308,7 @@ async fn plain_http_goes_through_the_proxy_whole() {
     assert_eq!(seen.header("host"), "up.test:81");
     assert_eq!(seen.header("proxy-authorization"), "Basic bWU6cHc=");
 
-    // Loopback never goes through it.
+    // Requests to loopback addresses never go through the proxy.
     let mut near =
         Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
     let (_link, _, _heard) = soon(try_open(client, &near.settings())).await.unwrap();
@@ -337,7 +339,8 @@ async fn https_is_spoken_to_whom_we_trust() {
         format!("localhost:{port}")
     );
 
-    // The system does not know our certificate; where it knows none at all, that is told.
+    // The system does not trust the test certificate. If the system has no certificates at all, the
+    // error says so.
     let failure = soon(try_open(client(), &settings)).await.err().unwrap();
     assert_eq!(failure.kind, FailureKind::Connect);
     assert!(failure.detail.contains("certificate"), "{}", failure.detail);
@@ -399,7 +402,7 @@ async fn a_proxy_of_another_kind_is_named() {
     .unwrap();
     assert_eq!(
         failure.detail,
-        "no connection to http://up.test/mcp: a proxy of kind socks5 is not supported"
+        "no connection to http://up.test/mcp: proxies of the kind socks5 are not supported"
     );
 }
 

@@ -4,7 +4,7 @@ fn raw(text: &str) -> Raw {
     Raw::parse(text.to_owned().into()).expect("a test's JSON")
 }
 
-/// Reads one list of these items for the gateway with the mark `me`.
+/// Reads one list of these items as the gateway with the mark `me`.
 fn read(items: &[&str]) -> ReadList {
     let mut list = ReadList::default();
     let mut seen = HashMap::new();
@@ -14,7 +14,7 @@ fn read(items: &[&str]) -> ReadList {
     list
 }
 
-/// A tool whose definition nests this deep.
+/// Returns a tool whose definition has this nesting depth.
 fn nested(levels: usize) -> String {
     let inner = levels - 1;
     let schema = format!("{}1{}", r#"{"[\"{":"#.repeat(inner), "}".repeat(inner));

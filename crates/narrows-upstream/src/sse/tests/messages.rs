@@ -1,4 +1,4 @@
-//! What is read from the stream.
+//! Tests reading from the stream.
 
 use std::time::Duration;
 
@@ -12,8 +12,7 @@ use super::{MAX, call, client, describe, open, outcome, read_out, soon};
 use crate::channel::Arrival;
 use crate::exchange::AnswerTo;
 
-/// What arrives of a stream that ends after these bytes, sent in pieces of so
-/// many at a time.
+/// Returns the arrivals on a stream that sends these bytes in pieces of this size and then ends.
 async fn read(bytes: &[u8], pieces: usize) -> Vec<String> {
     let sending = async |mut stream: Stream| {
         for piece in bytes.chunks(pieces) {
@@ -40,7 +39,7 @@ async fn arrivals(sending: impl AsyncFnOnce(Stream)) -> Vec<String> {
     arrived.iter().map(|line| server.hide(line)).collect()
 }
 
-/// These messages arrive, and then the end, however the stream is cut.
+/// Checks that these messages arrive, followed by the end, for several piece sizes.
 async fn check(text: &str, messages: &[&str]) {
     let ended = "Connect: http://HOST/sse: its event stream ended";
     let expected: Vec<&str> = messages.iter().copied().chain([ended]).collect();
@@ -77,7 +76,7 @@ async fn what_is_no_message_is_passed_over() {
     )
     .await;
     check("data:\n\nid: 1\n\nretry: 1\n\n\n\ndata: 1\n\n", &["1"]).await;
-    // Nobody knows whether it was whole.
+    // The last event may be incomplete.
     check("data: 1\n\ndata: 2\n", &["1"]).await;
 }
 
@@ -125,7 +124,7 @@ async fn an_event_that_is_too_large_is_passed_over_alone() {
     for pieces in [1_000, usize::MAX] {
         assert_eq!(read(text.as_bytes(), pieces).await, expected);
     }
-    // Each line is small, all of them together are not.
+    // Each line is small, but all lines together exceed the limit.
     let line = format!("data: {}\n", "x".repeat(MAX / 2));
     let text = format!("data: 1\n\n{line}{line}\ndata: 2\n\n");
     assert_eq!(read(text.as_bytes(), 1_000).await, expected);
@@ -143,7 +142,7 @@ async fn the_only_call_learns_that_its_answer_is_too_large() {
     open.stream.send(large.as_bytes()).await;
     assert_eq!(outcome(one, &open.server).await, "too large: 65536");
 
-    // Of two, it may be either's, or nobody's.
+    // With two pending calls, the message could belong to either of them, so neither fails.
     let (one, two) = (call(&open.link), call(&open.link));
     let first = open.server.saw("tools/call").await;
     let second = open.server.saw("tools/call").await;
@@ -204,7 +203,7 @@ async fn what_was_queued_is_posted_before_the_end() {
             open.server.saw("notifications/x").await.accept().await;
         }
         open.server.saw("answer").await.accept().await;
-        // The stream, to whose session all that belongs, ends after it.
+        // The stream owns the session of these messages, so it ends after them.
         open.stream.closed().await;
     };
     soon(async { tokio::join!(closing, serving) }).await;

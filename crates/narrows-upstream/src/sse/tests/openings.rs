@@ -1,10 +1,11 @@
-//! How the stream is opened, and where messages go.
+//! Tests opening the stream, and the address that messages are posted to.
 
 use super::server::Server;
 use super::{client, connect, describe, soon};
 use crate::failure::FailureKind;
 
-/// Where messages go if the server names this address on a stream at `/a/sse`.
+/// Returns the request that the client posts if the server names this address on a stream at
+/// `/a/sse`.
 async fn leads_to(reference: &str) -> String {
     let mut server = Server::start().await;
     let mut settings = server.settings();
@@ -22,7 +23,7 @@ async fn leads_to(reference: &str) -> String {
     let told = soon(async {
         tokio::select! {
             told = serving => told,
-            refused = connect(settings) => describe(&refused.err().expect("nobody greets")),
+            refused = connect(settings) => describe(&refused.err().expect("the server does not respond")),
         }
     });
     told.await.replace(&hide, "HOST")
@@ -52,7 +53,7 @@ async fn the_address_for_messages_may_have_any_form() {
             "/messages?to=http://else.test/",
         ),
         ("http://HOST", "/"),
-        // More space than the format takes away.
+        // More spaces than the SSE format removes.
         ("   /messages ", "/messages"),
     ] {
         check(
@@ -79,7 +80,7 @@ async fn no_message_goes_to_another_site() {
         ),
     ] {
         let expected = format!(
-            "Protocol: http://HOST/a/sse: it wants its messages at {told}, which is another site"
+            "Protocol: http://HOST/a/sse: it expects messages at {told}, which is another site"
         );
         check(leads_to(reference).await, &expected);
     }
@@ -92,12 +93,12 @@ async fn no_message_goes_to_another_site() {
     ] {
         check(
             leads_to(reference).await,
-            "Protocol: http://HOST/a/sse: it wants its messages at an address that is none",
+            "Protocol: http://HOST/a/sse: it expects messages at an invalid address",
         );
     }
 }
 
-/// Why there is no link to a server that answers the GET with this.
+/// Returns the failure of opening a link to a server that responds to GET with `answer`.
 async fn refusal(answer: &str) -> String {
     let mut server = Server::start().await;
     let settings = server.settings();
@@ -141,11 +142,11 @@ async fn a_server_that_refuses_the_stream_is_of_another_kind() {
         ),
         (
             answer("200 OK", "text/html", "<html>hi</html>"),
-            "WrongTransport: http://HOST/sse: it answers GET with no event stream",
+            "WrongTransport: http://HOST/sse: it does not answer GET with an event stream",
         ),
         (
             answer("302 Found\r\nlocation: /login?next=1", "text/plain", ""),
-            "WrongTransport: http://HOST/sse: it answered HTTP 302 Found to http://HOST/login; configure that URL if it is right",
+            "WrongTransport: http://HOST/sse: it redirects with HTTP 302 Found to http://HOST/login; configure that URL if it is correct",
         ),
     ] {
         check(refusal(&answer).await, expected);
@@ -166,7 +167,7 @@ async fn a_stream_must_begin_with_the_address() {
     for (body, expected) in [
         (stream(""), "its event stream ended at once"),
         (stream(": hi\n\n"), "its event stream ended at once"),
-        // Cut before its end.
+        // The event is incomplete.
         (
             stream("event: endpoint\ndata: /m\n"),
             "its event stream ended at once",
@@ -204,7 +205,7 @@ async fn a_stream_that_names_no_address_is_of_another_kind() {
     };
     let failure = tokio::select! {
         () = serving => unreachable!("it never ends"),
-        refused = connect(settings) => refused.err().expect("nobody greets"),
+        refused = connect(settings) => refused.err().expect("the server does not respond"),
     };
     let told = "its event stream names no endpoint";
     assert_eq!(failure.kind, FailureKind::WrongTransport);
@@ -226,7 +227,7 @@ async fn what_keeps_a_stream_awake_may_come_before_the_address() {
     let line = soon(async {
         tokio::select! {
             line = serving => line,
-            _ = connect(settings) => panic!("nobody greets"),
+            _ = connect(settings) => panic!("the server does not respond"),
         }
     });
     assert_eq!(line.await, "POST /m");
@@ -276,7 +277,7 @@ async fn configured_headers_are_sent_with_everything() {
     let seen = soon(async {
         tokio::select! {
             seen = serving => seen,
-            _ = connect(settings) => panic!("nobody greets"),
+            _ = connect(settings) => panic!("the server does not respond"),
         }
     });
     let agent = concat!("narrows/", env!("CARGO_PKG_VERSION"));
@@ -299,7 +300,7 @@ async fn redirects_on_the_same_site_are_followed() {
         let get = server.saw("GET").await;
         assert_eq!((&*get.line, &*get.header("x-a")), ("GET /v2/sse", "1"));
         let mut stream = get.stream().await;
-        // Relative to where the stream was found in the end.
+        // Relative to the URL after redirects.
         stream.endpoint("messages?s=1").await;
         let asked = server.saw("initialize").await;
         assert_eq!(asked.line, "POST /v2/messages?s=1");
@@ -311,7 +312,7 @@ async fn redirects_on_the_same_site_are_followed() {
     let line = soon(async {
         tokio::select! {
             line = serving => line,
-            _ = connect(settings) => panic!("nobody greets"),
+            _ = connect(settings) => panic!("the server does not respond"),
         }
     });
     assert_eq!(line.await, "POST /v3/messages?s=1");
@@ -324,6 +325,6 @@ async fn an_address_that_is_no_url_is_told() {
     let failure = soon(super::super::open(&client(), &settings, "srv".into(), 1)).await;
     assert_eq!(
         describe(&failure.err().unwrap()),
-        "Connect: its address is no URL of a kind that can be called"
+        "Connect: its URL is invalid or has an unsupported scheme"
     );
 }

@@ -1,5 +1,5 @@
-//! What may overtake what. Time is paused: where nothing happens until it
-//! moves, nothing is going to happen.
+//! Tests the order of messages. Time is paused, so if nothing is pending, nothing happens until it
+//! advances.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use tokio::time::{Instant, timeout};
 use super::server::{Request, Server};
 use super::{call, connect, open, outcome, soon};
 
-/// Less than what is waited for by what must stay in order.
+/// Shorter than the time for which a message waits to stay in order.
 const MOMENT: Duration = Duration::from_millis(900);
 
-/// Nothing more is posted, as long as nothing changes.
+/// Checks that the client posts no further message.
 async fn check_waits(server: &mut Server) {
     if let Ok(request) = timeout(MOMENT, server.next()).await {
         panic!("{} has overtaken", request.what());
@@ -55,7 +55,7 @@ async fn a_cancellation_does_not_overtake_its_call() {
     let told = open.server.saw("notifications/cancelled").await;
     assert_eq!(told.body["params"]["requestId"], id);
 
-    // And the next call does not overtake the cancellation.
+    // The next call does not overtake the cancellation.
     let next = call(&open.link);
     check_waits(&mut open.server).await;
     told.accept().await;
@@ -74,12 +74,12 @@ async fn a_server_that_holds_its_posts_holds_up_nothing_for_long() {
     open.link.notify("notifications/x", None);
     open.link.notify("notifications/y", None);
     let next = call(&open.link);
-    // The call before it is held, and so is the notification itself.
+    // The server holds both the earlier call and the notification.
     let _told = open.server.saw("notifications/x").await;
     check_passed(began, 1);
     let told = open.server.saw("notifications/y").await;
     check_passed(began, 2);
-    // A notification that is accepted is waited for no longer.
+    // The client no longer waits for a notification that has been accepted.
     told.accept().await;
     let asked = open.server.saw("tools/call").await;
     check_passed(began, 2);
@@ -97,7 +97,7 @@ async fn an_answer_does_not_wait_for_the_call_that_asked() {
     let question = json!({"jsonrpc": "2.0", "id": "p", "method": "ping"});
     open.stream.message(&question).await;
     let answer = open.server.saw("answer").await;
-    // Nor does the next call wait for the answer.
+    // The next call does not wait for the response either.
     let two = call(&open.link);
     let asked = open.server.saw("tools/call").await;
     check_passed(began, 0);
@@ -108,7 +108,7 @@ async fn an_answer_does_not_wait_for_the_call_that_asked() {
     drop(answer);
 }
 
-/// So many seconds have passed, give or take what a timer is rounded by.
+/// Checks that this many seconds have passed, with a tolerance for timer resolution.
 #[track_caller]
 fn check_passed(since: Instant, seconds: u64) {
     let passed = since.elapsed();
@@ -125,7 +125,7 @@ async fn calls_do_not_wait_for_each_other() {
     for _ in 0..16 {
         asked.push(open.server.saw("tools/call").await);
     }
-    // All are there before the first is accepted; the last is answered first.
+    // All requests arrive before the first is accepted. The last one is answered first.
     while let Some(one) = asked.pop() {
         let id = one.body["id"].clone();
         one.accept().await;
@@ -153,7 +153,7 @@ async fn only_so_many_posts_are_on_their_way_at_once() {
     drop(calls);
 }
 
-/// Some servers hold a post open until its call is done.
+/// Some servers hold a POST open until its call is done.
 #[tokio::test]
 async fn posts_that_are_held_hold_up_notifications_once() {
     let mut open = open().await;

@@ -1,4 +1,4 @@
-//! What becomes of a message that is posted.
+//! Tests the outcome of posted messages.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ fn answer(status: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n\r\n{body}")
 }
 
-/// A call that is posted and answered in good order.
+/// Checks that a call is posted and answered normally.
 async fn check_works(open: &mut Open) {
     let good = call(&open.link);
     let asked = open.server.saw("tools/call").await;
@@ -69,7 +69,7 @@ async fn a_post_that_is_refused_fails_its_call_alone() {
             answer("400 Bad Request", error),
             r#"answered {"code":-5,"message":"no"}"#,
         ),
-        // Who names the request has looked at it, and knows the session.
+        // The error names the request, so the server has processed it and the session exists.
         (
             answer("404 Not Found", error),
             r#"answered {"code":-5,"message":"no"}"#,
@@ -141,7 +141,7 @@ async fn a_post_that_is_cut_off_fails_its_call_alone() {
         outcome(cut, &open.server).await,
         "Connect: http://HOST/messages: the connection was closed before the answer"
     );
-    // The server may have it nevertheless, so it is told.
+    // The server may have received the call, so the client cancels it.
     let taken_back = open.server.saw("notifications/cancelled").await;
     assert_eq!(taken_back.body["params"]["reason"], "connection lost");
     taken_back.accept().await;
@@ -204,7 +204,7 @@ async fn an_address_that_is_refused_at_once_opens_no_link() {
         ),
         (
             answer("405 Method Not Allowed", ""),
-            "Protocol: its answer to initialize: it answered HTTP 405 Method Not Allowed",
+            "Protocol: invalid answer to initialize: it answered HTTP 405 Method Not Allowed",
         ),
         (
             answer("403 Forbidden", "you"),

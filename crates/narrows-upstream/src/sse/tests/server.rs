@@ -1,5 +1,4 @@
-//! A server of HTTP+SSE that reads requests by itself. All that it says is up
-//! to the test, to the byte.
+//! An HTTP+SSE server that parses requests itself. The test controls every byte that it sends.
 
 use std::net::SocketAddr;
 
@@ -22,16 +21,16 @@ pub(super) struct Server {
     _port: TcpSocket,
 }
 
-/// A request that waits for what the test makes of it.
+/// A request that waits for the test to respond.
 pub(super) struct Request {
     /// Method and target.
     pub(super) line: String,
-    /// Lines of the head, their names in lower case.
+    /// The headers, with names in lower case.
     headers: Vec<(String, String)>,
-    /// The message; null where there is none.
+    /// The message, or null if there is none.
     pub(super) body: Value,
     socket: Socket,
-    /// To whom the connection goes for its next request.
+    /// Receives the connection to read its next request.
     back: mpsc::UnboundedSender<Socket>,
 }
 
@@ -75,25 +74,25 @@ impl Server {
         }
     }
 
-    /// Closes the port and every connection that is not in the test's hands.
+    /// Closes the port and all connections that the test does not hold.
     pub(super) async fn stop(&mut self) {
         self.task.abort();
         let _ = (&mut self.task).await;
     }
 
-    /// The next request, whatever it is.
+    /// Returns the next request.
     pub(super) async fn next(&mut self) -> Request {
         self.requests.recv().await.expect("the server runs")
     }
 
-    /// The next request, which must be this one.
+    /// Returns the next request, which must be `what`.
     pub(super) async fn saw(&mut self, what: &str) -> Request {
         let request = soon(self.next()).await;
         assert_eq!(request.what(), what, "{}", request.line);
         request
     }
 
-    /// Gives the stream, names an address, and answers `initialize` there.
+    /// Opens the stream, sends the endpoint event and responds to `initialize`.
     pub(super) async fn greet(&mut self) -> Stream {
         let mut stream = self.saw("GET").await.stream().await;
         stream.endpoint("/messages?s=session-1").await;
@@ -103,14 +102,14 @@ impl Server {
         stream
     }
 
-    /// Text that is the same in every run.
+    /// Replaces the address, which differs in every run.
     pub(super) fn hide(&self, text: &str) -> String {
         text.replace(&self.address.to_string(), "HOST")
     }
 }
 
 impl Request {
-    /// The method of the message, or of HTTP where there is no message.
+    /// Returns the method of the message, or the HTTP method if there is no message.
     pub(super) fn what(&self) -> &str {
         let http = || self.line.split(' ').next().unwrap();
         match self.body {
@@ -119,27 +118,27 @@ impl Request {
         }
     }
 
-    /// All values of a header, joined.
+    /// Returns all values of a header, joined.
     pub(super) fn header(&self, name: &str) -> String {
         let values = self.headers.iter().filter(|(own, _)| own == name);
         let values: Vec<&str> = values.map(|(_, value)| value.as_str()).collect();
         values.join(" | ")
     }
 
-    /// Says this and reads the next request on the connection.
+    /// Sends the response and reads the next request on the connection.
     pub(super) async fn say(mut self, answer: &str) {
         let written = self.socket.get_mut().write_all(answer.as_bytes()).await;
         written.unwrap();
         let _ = self.back.send(self.socket);
     }
 
-    /// Says this and closes the connection.
+    /// Sends the response and closes the connection.
     pub(super) async fn say_last(mut self, answer: &str) {
         let written = self.socket.get_mut().write_all(answer.as_bytes()).await;
         written.unwrap();
     }
 
-    /// Waits until the other side has closed the connection.
+    /// Waits until the client has closed the connection.
     pub(super) async fn hung_up(&mut self) {
         let read = self.socket.read(&mut [0; 16]).await;
         assert!(matches!(read, Ok(0) | Err(_)), "no more is sent over it");
@@ -149,7 +148,7 @@ impl Request {
         self.say(ACCEPTED).await;
     }
 
-    /// Answers with a stream of events.
+    /// Responds with an event stream.
     pub(super) async fn stream(mut self) -> Stream {
         let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n";
         let socket = self.socket.get_mut();
@@ -158,11 +157,11 @@ impl Request {
     }
 }
 
-/// A stream of events. Dropping it breaks it.
+/// An event stream. Dropping it breaks the connection.
 pub(super) struct Stream(Socket);
 
 impl Stream {
-    /// Sends these bytes, which the other side gets as one piece.
+    /// Sends these bytes as one HTTP chunk.
     pub(super) async fn send(&mut self, bytes: &[u8]) {
         let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
         chunk.extend_from_slice(bytes);
@@ -186,12 +185,12 @@ impl Stream {
             .await;
     }
 
-    /// Ends it in good order.
+    /// Ends the stream properly.
     pub(super) async fn end(mut self) {
         self.0.get_mut().write_all(b"0\r\n\r\n").await.unwrap();
     }
 
-    /// Waits until the other side has closed the connection.
+    /// Waits until the client has closed the connection.
     pub(super) async fn closed(&mut self) {
         let read = soon(self.0.read(&mut [0; 16])).await;
         assert!(matches!(read, Ok(0) | Err(_)), "no more is sent over it");

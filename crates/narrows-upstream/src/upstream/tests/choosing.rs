@@ -1,5 +1,4 @@
-//! Which transport is spoken to a server that may speak several, and what is
-//! told of one that speaks another.
+//! Tests the choice and the detection of a server's transport.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +28,7 @@ pub(super) fn upstream(protocol: RemoteProtocol, settings: RemoteSettings) -> Ar
     upstream_with(protocol, settings, |_| {})
 }
 
-/// The same with other settings.
+/// Creates an upstream after changing its settings with `set`.
 pub(super) fn upstream_with(
     protocol: RemoteProtocol,
     settings: RemoteSettings,
@@ -70,13 +69,13 @@ async fn connect(upstream: &Arc<Upstream>) -> Result<Connected, Failure> {
     soon(upstream.connect(&ours, handler)).await
 }
 
-/// Why there is no connection, and what is spoken instead.
+/// Returns the failure to connect, including the detected transport.
 async fn failure(upstream: &Arc<Upstream>) -> Failure {
     let failure = connect(upstream).await.err().expect("it must not connect");
     soon(upstream.explain(failure)).await
 }
 
-/// Greets over HTTP+SSE, and refuses what is posted elsewhere.
+/// Starts a server that speaks HTTP+SSE and responds to all other requests with `refuse`.
 async fn older(refuse: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Server {
     let stream = Mutex::new(None::<mpsc::UnboundedSender<String>>);
     Server::bare(move |seen: Seen| {
@@ -107,7 +106,7 @@ async fn older(refuse: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Serve
     .await
 }
 
-/// Answers every request with this.
+/// Starts a server that responds to every request with `respond`.
 async fn stubborn(respond: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Server {
     Server::bare(move |seen| {
         let reply = respond(&seen);
@@ -129,7 +128,7 @@ async fn rpc() -> Server {
     stubborn(respond).await
 }
 
-/// Opens WebSockets, and says of all else that it must be one.
+/// Starts a server that accepts WebSockets and rejects all other requests.
 async fn websocket() -> (RemoteSettings, AbortOnDropHandle<()>) {
     let server = WebSocketServer::start().await;
     let mut settings = server.settings();
@@ -214,7 +213,8 @@ async fn a_refusal_in_the_servers_own_words_is_no_reason_to_ask_for_older() {
         assert_eq!((failure.kind, failure.speaks), (kind, None), "{code}");
         assert_eq!(server.rest(), ["initialize"], "{code}");
     }
-    // Without words, what is wrong is not the transport either.
+    // Without an explanation in the body, these statuses do not indicate the wrong transport
+    // either.
     for (code, kind) in [
         (401, FailureKind::SignIn),
         (429, FailureKind::Refused),
@@ -227,7 +227,7 @@ async fn a_refusal_in_the_servers_own_words_is_no_reason_to_ask_for_older() {
     }
 }
 
-/// Another gateway in front of the older transport refuses like this.
+/// A gateway in front of an HTTP+SSE server may respond with an error without an id.
 #[tokio::test]
 async fn an_error_that_names_no_request_is_no_answer() {
     let refusal = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"not here"}}"#;
@@ -308,7 +308,7 @@ async fn what_a_server_speaks_instead_is_found_out() {
         let mut server = streamable().await;
         let spoken = speaks(protocol, server.settings()).await;
         assert_eq!(spoken, Some(Transport::Http), "{protocol:?}");
-        // What was opened to find it out is closed again.
+        // The link opened by the probe is closed again.
         server.saw("DELETE").await;
     }
     for protocol in [HttpOrSse, Http, Sse, Rpc] {
@@ -344,7 +344,7 @@ async fn what_is_spoken_is_found_out_once_and_told_each_time() {
 async fn a_server_that_is_silent_to_one_question_is_asked_the_next() {
     let respond = |seen: Seen| async move {
         match (seen.what(), seen.header("upgrade"), seen.uri.path()) {
-            // Neither an answer nor a refusal.
+            // The server does not respond.
             ("GET", "", _) => std::future::pending().await,
             ("initialize", _, "/mcp/rpc") => json_reply(&seen.result(hello("2025-06-18"))),
             _ => status(404),
@@ -376,7 +376,7 @@ impl SharedNotificationHandler for RefusingHandler {
     }
 }
 
-/// Runs the upstream until it is in such a state.
+/// Runs the upstream until its state matches `wanted`.
 async fn supervised(upstream: &Arc<Upstream>, wanted: impl FnMut(&State) -> bool) -> State {
     let stop = CancellationToken::new();
     let running = tokio::spawn(supervise(
@@ -402,7 +402,7 @@ async fn how_a_server_was_found_is_part_of_its_state() {
     assert_eq!(found.transport, Transport::Sse);
     assert!(found.how.unwrap().contains("HTTP 405"));
 
-    // What it speaks stays known, however often it is tried.
+    // The detected transport is remembered over several attempts.
     let down = upstream(RemoteProtocol::Http, server.settings());
     let state = supervised(&down, |state| {
         matches!(state, State::Down { attempts: 2, .. })
@@ -429,8 +429,8 @@ async fn a_server_of_newer_revisions_alone_names_them() {
             FailureKind::UnsupportedRevision,
             "{failure:?}"
         );
-        let expected = "it refuses our protocol version: it speaks MCP 2026-07-28 only; \
-                        we speak 2024-11-05 to 2025-11-25";
+        let expected = "it rejects the protocol version: it speaks MCP 2026-07-28 only; \
+                        the gateway speaks 2024-11-05 to 2025-11-25";
         assert_eq!(failure.detail, expected);
     }
 }

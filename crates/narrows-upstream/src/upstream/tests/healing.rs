@@ -1,5 +1,4 @@
-//! Servers that are there and do nothing, and what calls to a server that is
-//! down are told.
+//! Tests health checks of servers that stop responding, and calls to a server that is down.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,7 +26,7 @@ use crate::state::State;
 use crate::testing::server::{Reply, Seen, Server, events, hello, json_reply, status};
 use crate::testing::{Addressed, LONG, NoObserver, soon};
 
-/// Asked at once and given up soon: for servers that do not answer.
+/// For servers that do not respond: pinged often and given up soon.
 const STRICT: HealthSettings = HealthSettings {
     interval: Some(Duration::from_millis(20)),
     timeout: Duration::from_millis(100),
@@ -35,8 +34,7 @@ const STRICT: HealthSettings = HealthSettings {
     busy: Duration::ZERO,
 };
 
-/// Asked as often, and never given up: for servers that do answer, however
-/// slow the machine is.
+/// For servers that do respond: pinged as often, but given enough time for slow machines.
 const PATIENT: HealthSettings = HealthSettings {
     timeout: LONG,
     failures: 1,
@@ -69,7 +67,7 @@ impl Running {
         soon(states.wait_for(wanted)).await.unwrap().clone()
     }
 
-    /// Why it went down.
+    /// Returns the failure with which the server went down.
     async fn failure(&self) -> Arc<Failure> {
         let down = self.until(|state| matches!(state, State::Down { .. }));
         match down.await {
@@ -88,7 +86,7 @@ impl Running {
     }
 }
 
-/// Lists nothing, and answers pings with what `answer` says.
+/// Starts a server with empty lists that responds to pings with `answer`.
 async fn pinged<R>(answer: impl Fn(Seen) -> R + Send + Sync + 'static) -> Server
 where
     R: Future<Output = Reply> + Send + 'static,
@@ -111,7 +109,7 @@ fn refusal(seen: &Seen) -> Reply {
     json_reply(&json!({"jsonrpc": "2.0", "id": seen.body["id"], "error": error}).to_string())
 }
 
-/// A server that answers so is alive, however often it is asked.
+/// Checks that the gateway does not reconnect to this server.
 async fn check_alive(protocol: RemoteProtocol, mut server: Server) {
     let running = Running::start(protocol, &server, PATIENT).await;
     let link = running.link();
@@ -128,7 +126,7 @@ async fn every_answer_to_a_ping_is_a_sign_of_life() {
     let result = alive(|seen| json_reply(&seen.result(json!({})))).await;
     check_alive(RemoteProtocol::Http, result).await;
     check_alive(RemoteProtocol::Http, alive(refusal).await).await;
-    // It has too much to do, which is more than nothing.
+    // An overloaded server is alive.
     check_alive(RemoteProtocol::Http, alive(|_| status(429)).await).await;
 }
 
@@ -144,7 +142,8 @@ async fn of_plain_json_rpc_any_answer_of_http_is_one() {
     check_alive(RemoteProtocol::Rpc, server.await).await;
 }
 
-/// A server that answers its first pings so is given up, and comes back.
+/// Checks that a server that responds to its first two pings like this is given up and then
+/// reconnected.
 async fn check_given_up<R>(answer: fn(Seen) -> R)
 where
     R: Future<Output = Reply> + Send + 'static,
@@ -182,7 +181,7 @@ async fn a_server_that_never_answers_is_given_up_and_connected_anew() {
 async fn an_answer_that_is_only_begun_is_none() {
     check_given_up(|_| async {
         let (sender, reply) = events();
-        // The stream stays open.
+        // Keeps the stream open.
         std::mem::forget(sender);
         reply
     })
@@ -224,7 +223,7 @@ async fn a_server_at_work_is_not_given_up() {
     let link = running.link();
     let call = running.call();
     server.saw("tools/call").await;
-    // Watched from here on only, so that no ping comes before the call.
+    // The health check starts here, so that no ping precedes the call.
     let watched = link.watched();
     let watching = crate::health::watch(watched.vitals(), &busy, |limit| watched.ping(limit));
     tokio::select! {
@@ -237,7 +236,7 @@ async fn a_server_at_work_is_not_given_up() {
     }
     call.abort();
     let _ = call.await;
-    // With nothing to do it has no excuse.
+    // Without pending requests, silence is a failure.
     let watching = crate::health::watch(watched.vitals(), &busy, |limit| watched.ping(limit));
     assert_eq!(soon(watching).await.kind, FailureKind::TimedOut);
 }
@@ -259,10 +258,10 @@ async fn a_request_that_found_no_connection_was_not_sent() {
 }
 
 fn failure() -> Arc<Failure> {
-    Arc::new(Failure::new(FailureKind::Connect, "nobody is there"))
+    Arc::new(Failure::new(FailureKind::Connect, "the server is gone"))
 }
 
-/// An upstream that nobody supervises.
+/// Returns an upstream without a supervisor.
 async fn idle() -> Arc<Upstream> {
     let server = Server::bare(|_| async { status(404) }).await;
     upstream(RemoteProtocol::Http, server.settings())
@@ -284,12 +283,12 @@ async fn a_call_to_a_server_that_is_down_is_told_when_it_is_tried_again() {
     );
     assert_eq!(
         told(&upstream.down()),
-        "Server 'srv' is not available: nobody is there; it is tried again in 1.2 s"
+        "Server 'srv' is not available: the server is gone; next attempt in 1.2 s"
     );
     sleep(Duration::from_secs(2)).await;
     assert_eq!(
         told(&upstream.down()),
-        "Server 'srv' is not available: nobody is there; it is being tried again"
+        "Server 'srv' is not available: the server is gone; reconnecting now"
     );
 }
 
@@ -303,13 +302,13 @@ async fn a_call_brings_a_far_attempt_nearer_but_not_too_near_to_the_last() {
     sleep(Duration::from_secs(1)).await;
     assert_eq!(
         told(&upstream.down()),
-        "Server 'srv' is not available: nobody is there; it is tried again in 4.0 s"
+        "Server 'srv' is not available: the server is gone; next attempt in 4.0 s"
     );
     upstream.down();
     soon(due).await.unwrap();
     assert_eq!(began.elapsed().as_secs(), SPACING.as_secs());
 
-    // Long after the last attempt it is tried at once.
+    // Long after the last failure, the next attempt starts immediately.
     let began = Instant::now();
     upstream.go_down(failure(), 10, Some(began + Duration::from_secs(60)));
     sleep(Duration::from_secs(30)).await;
@@ -348,7 +347,7 @@ async fn a_call_does_not_sit_through_long_pauses_or_a_second_failure() {
     upstream.go_down(failure(), 2, Some(Instant::now() + Duration::from_secs(1)));
     assert!(!soon(waiting).await.unwrap(), "a failure");
 
-    // The very link that was lost is none.
+    // The lost link itself does not count.
     let none = running.upstream.is_up_again(&lost, Instant::now());
     assert!(!none.await);
     let upstream = running.upstream.clone();
@@ -362,7 +361,7 @@ async fn a_call_does_not_sit_through_long_pauses_or_a_second_failure() {
 async fn a_retired_server_is_not_started_again() {
     let mut server = pinged(|seen| async move { refusal(&seen) }).await;
     let mut running = Running::start(RemoteProtocol::Http, &server, PATIENT).await;
-    // A call is on its way, so it is not ended at once.
+    // The call in flight keeps the instance from ending.
     let _flight = soon(running.upstream.acquire()).await.expect("it is up");
     running.link().close().await;
     running
@@ -407,7 +406,7 @@ async fn the_time_of_a_server_counts_from_its_spawn() {
         upstream,
         supervisor: AbortOnDropHandle::new(tokio::spawn(supervisor)),
     };
-    // Longer than it may take to start.
+    // Longer than the startup timeout.
     sleep(Duration::from_secs(1)).await;
     assert!(
         !running.upstream.is_settled(),

@@ -1,4 +1,4 @@
-//! Signs of life, and every way to end.
+//! Tests pings and all forms in which a connection ends.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::{MAX, Open, Outgoing, call, describe, open, outcome, raw, soon};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// So many seconds have passed, give or take what a timer is rounded by.
+/// Checks that this many seconds have passed, with a tolerance for timer resolution.
 #[track_caller]
 fn check_passed(since: Instant, seconds: u32) {
     let passed = since.elapsed();
@@ -31,7 +31,7 @@ async fn a_server_without_a_sign_of_life_is_given_up() {
     check_passed(began, 120);
     assert_eq!(
         describe(&ended),
-        "Connect: ws://HOST/ws: no sign of life, though it was asked for one"
+        "Connect: ws://HOST/ws: it did not respond to pings"
     );
 }
 
@@ -69,8 +69,8 @@ async fn check_works(open: &mut Open) {
     assert_eq!(outcome(one).await, "result 1");
 }
 
-/// What the calls and the owner of a link are told that the server closes with
-/// this, and what it gets in return.
+/// Closes the connection with this payload. Returns the error of the calls and the link, and the
+/// close frame that the server receives in return.
 async fn closed_with(payload: &[u8]) -> (String, Option<(u8, Vec<u8>)>) {
     let mut open = open().await;
     let one = call(&open.link);
@@ -96,7 +96,7 @@ async fn a_server_that_closes_is_told_with_its_reason() {
         let (got, echo) = closed_with(&payload).await;
         let expected = format!("Connect: ws://HOST/ws: it closed the connection {told}");
         assert_eq!(got, expected);
-        // It may wait for this (RFC 6455, 5.5.1).
+        // The server may wait for this frame (RFC 6455, 5.5.1).
         assert_eq!(echo, Some((FIN | CLOSE, payload)));
     }
     let (told, echo) = closed_with(b"").await;
@@ -137,7 +137,7 @@ async fn a_connection_that_is_dropped_ends_calls_and_link() {
         let mut open = open().await;
         let one = call(&open.link);
         open.peer.saw("tools/call").await;
-        // Within a message.
+        // The connection ends in the middle of a message.
         open.peer.send(&frame(FIN | TEXT, b"{}")[..3]).await;
         if linger.is_some() {
             open.peer.0.get_ref().set_zero_linger().unwrap();
@@ -157,7 +157,7 @@ async fn closing_says_farewell() {
         open.link.close().await;
     };
     soon(closing).await;
-    // What was sent before is not lost: it may be a cancellation.
+    // Messages sent before are not lost, because one may be a cancellation.
     open.peer.saw("notifications/last").await;
     let normal = farewell(1000, "");
     assert_eq!(open.peer.frame().await, Some((FIN | CLOSE, normal)));
@@ -182,7 +182,7 @@ async fn a_server_that_does_not_read_does_not_hold_up_the_end() {
         })
         .collect();
     tokio::time::pause();
-    // Nothing moves any more: the connection is full.
+    // Nothing moves any more, because the buffers of the connection are full.
     tokio::time::sleep(SECOND).await;
     let began = Instant::now();
     soon(open.link.close()).await;
@@ -191,7 +191,7 @@ async fn a_server_that_does_not_read_does_not_hold_up_the_end() {
         assert_eq!(outcome(call).await, "Closed: closed by the gateway");
     }
     tokio::time::resume();
-    // What was on its way still comes, and then the end.
+    // The bytes already written still arrive, followed by the end.
     let mut read = Vec::new();
     let rest = timeout(20 * SECOND, open.peer.0.read_to_end(&mut read)).await;
     rest.expect("it ends").ok();

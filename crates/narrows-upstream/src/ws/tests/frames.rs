@@ -1,4 +1,4 @@
-//! What is read from the connection, and written to it.
+//! Tests reading and writing frames.
 
 use futures_util::StreamExt;
 use serde_json::json;
@@ -16,12 +16,12 @@ async fn channel() -> (Channel, Peer) {
     (opened.expect("it opens"), peer)
 }
 
-/// What arrives of these bytes, up to the end.
+/// Returns everything that arrives if the server sends these bytes.
 async fn read(bytes: &[u8]) -> Vec<String> {
     let (channel, mut peer) = channel().await;
     let sending = async {
         peer.send(bytes).await;
-        // Held until the other side has seen all.
+        // Keeps the connection open until the client has read everything.
         peer
     };
     let reading = read_out(channel, describe);
@@ -29,7 +29,7 @@ async fn read(bytes: &[u8]) -> Vec<String> {
     arrived
 }
 
-/// Frames, and then a close without a word.
+/// Returns frames followed by a close frame without a reason.
 fn and_close(frames: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = frames.concat();
     bytes.extend(frame(FIN | CLOSE, b""));
@@ -54,7 +54,7 @@ async fn messages_go_both_ways() {
 
 #[tokio::test]
 async fn messages_of_every_length_pass_whole() {
-    // The length of a frame is written in one, two or eight bytes.
+    // The length of a frame is encoded in one, two or eight bytes.
     let texts = [0, 1, 125, 126, 65_535, MAX].map(|length| "x".repeat(length));
     let frames = texts
         .each_ref()
@@ -82,7 +82,7 @@ async fn fragments_are_put_together_wherever_they_are_cut() {
         let (middle, rest) = rest.split_at(rest.len() / 2);
         let bytes = and_close(&[
             frame(TEXT, start),
-            // What controls the connection may come in between.
+            // Control frames may arrive between fragments.
             frame(FIN | PING, b"between"),
             frame(CONTINUED, middle),
             frame(CONTINUED, b""),
@@ -102,7 +102,7 @@ async fn frames_may_come_in_single_bytes() {
     let sending = async {
         for byte in bytes {
             peer.send(&[byte]).await;
-            // The other side gets to read it.
+            // Lets the reader run.
             for _ in 0..3 {
                 tokio::task::yield_now().await;
             }
@@ -137,12 +137,12 @@ async fn a_binary_frame_ends_the_connection() {
     open.peer.send(&frame(FIN | BINARY, b"{}")).await;
     let told = "Protocol: ws://HOST/ws: it sent a binary frame";
     assert_eq!(outcome(one).await, told);
-    // RFC 6455, 7.4.1: 1003.
+    // Status 1003: unsupported data (RFC 6455, 7.4.1).
     let (first, payload) = soon(open.peer.frame()).await.expect("a farewell");
     assert_eq!((first, &payload[..2]), (FIN | CLOSE, &[0x03, 0xeb][..]));
 }
 
-/// A server that asks for ever and reads nothing must not cost what it likes.
+/// A server that sends pings without reading the pongs must not use unlimited memory.
 #[tokio::test]
 async fn pongs_for_a_server_that_does_not_read_are_not_piled_up() {
     let mut open = open().await;
@@ -154,7 +154,7 @@ async fn pongs_for_a_server_that_does_not_read_are_not_piled_up() {
             () = flooding => open.link.ended().await,
         }
     });
-    let told = "Protocol: ws://HOST/ws: it asks on without reading the answers";
+    let told = "Protocol: ws://HOST/ws: it sends pings without reading the pongs";
     let ended = ended.await;
     assert_eq!(describe(&ended), told);
 }
@@ -172,7 +172,7 @@ async fn pings_are_answered_with_what_they_carry() {
 #[tokio::test]
 async fn what_is_no_frame_ends_the_connection() {
     let masked = [FIN | TEXT, 0x81, 1, 2, 3, 4, b'x'];
-    // Announces more than anybody has.
+    // Announces more data than could ever be sent.
     let mut endless = vec![FIN | TEXT, 127];
     endless.extend(u64::MAX.to_be_bytes());
     for (bytes, expected) in [
@@ -221,7 +221,7 @@ async fn a_message_that_is_too_large_ends_its_call_and_the_link() {
     let whole = vec![b'x'; MAX + 1];
     for bytes in [
         frame(FIN | TEXT, &whole),
-        // The head alone says enough.
+        // The frame header alone shows that the message is too large.
         frame(FIN | TEXT, &whole)[..10].to_vec(),
         [frame(TEXT, &half), frame(FIN | CONTINUED, &half)].concat(),
     ] {

@@ -1,11 +1,11 @@
-//! How the connection is opened, and refused.
+//! Tests the opening handshake and its rejection.
 
 use super::server::{Asked, FIN, Head, Server, TEXT, frame};
 use super::{client, connect, describe, soon};
 use crate::failure::FailureKind;
 use crate::testing::listen;
 
-/// What the first handshake looks like with this URL and these headers.
+/// Returns the head of the first handshake request for this URL and these headers.
 async fn head(url: &str, headers: &[(&str, &str)]) -> (Head, String) {
     let server = Server::start().await;
     let mut settings = server.settings();
@@ -18,7 +18,7 @@ async fn head(url: &str, headers: &[(&str, &str)]) -> (Head, String) {
     let asked = soon(async {
         tokio::select! {
             asked = server.accept() => asked,
-            _ = connect(client(), settings) => panic!("nobody answers"),
+            _ = connect(client(), settings) => panic!("the server does not respond"),
         }
     });
     (asked.await.head, host)
@@ -41,7 +41,7 @@ async fn a_handshake_says_what_it_must() {
     ] {
         assert_eq!(head.header(name), expected, "{name}");
     }
-    // 16 bytes in base64, others each time.
+    // 16 random bytes in base64.
     let key = head.header("sec-websocket-key");
     assert_eq!(key.len(), 24);
     let (again, _) = self::head("ws://HOST/ws", &[]).await;
@@ -142,7 +142,7 @@ async fn what_comes_with_the_handshake_is_not_lost() {
     assert_eq!(&*notice.method, "notifications/early");
 }
 
-/// Why there is no link to a server that answers the handshake with this.
+/// Returns the failure of opening a link to a server that responds to the handshake with `answer`.
 async fn refusal(answer: impl Fn(&Asked) -> String) -> String {
     let server = Server::start().await;
     let mut settings = server.settings();
@@ -189,7 +189,7 @@ async fn a_handshake_that_is_none_is_told() {
     let with = |what: &'static str, instead: &'static str| {
         move |asked: &Asked| asked.agreement("mcp").replace(what, instead)
     };
-    let start = "WrongTransport: ws://HOST/ws opens no WebSocket: ";
+    let start = "WrongTransport: ws://HOST/ws did not open a WebSocket: ";
     for told in [
         refusal(|_| "220 ready to serve\r\n".to_owned()).await,
         refusal(|_| String::new()).await,
@@ -227,7 +227,7 @@ async fn nobody_there_and_no_url() {
         let failure = soon(connect(client(), settings)).await.err().unwrap();
         assert_eq!(
             describe(&failure),
-            "Connect: its address is no URL of a kind that can be called"
+            "Connect: its URL is invalid or has an unsupported scheme"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! A server of WebSockets, to the byte.
+//! A WebSocket server that controls every byte.
 
 use std::net::SocketAddr;
 
@@ -10,7 +10,7 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use crate::settings::{RemoteProtocol, RemoteSettings};
 use crate::testing::server::hello;
 
-// The first byte of a frame: the last of its message, and what it is.
+// The first byte of a frame: the final-fragment bit and the opcode.
 pub(crate) const FIN: u8 = 0x80;
 pub(crate) const CONTINUED: u8 = 0;
 pub(crate) const TEXT: u8 = 1;
@@ -46,7 +46,7 @@ impl Server {
     }
 }
 
-/// A handshake that waits for its answer.
+/// A handshake request that waits for its response.
 pub(crate) struct Asked {
     pub(crate) head: Head,
     socket: BufReader<TcpStream>,
@@ -56,12 +56,12 @@ pub(crate) struct Asked {
 pub(crate) struct Head {
     /// Method, target and version.
     pub(crate) line: String,
-    /// Their names in lower case.
+    /// The headers, with names in lower case.
     headers: Vec<(String, String)>,
 }
 
 impl Head {
-    /// All values of a header, joined.
+    /// Returns all values of a header, joined.
     pub(crate) fn header(&self, name: &str) -> String {
         let values = self.headers.iter().filter(|(own, _)| own == name);
         let values: Vec<&str> = values.map(|(_, value)| value.as_str()).collect();
@@ -88,13 +88,13 @@ impl Asked {
         Asked { head, socket }
     }
 
-    /// Says this and closes the connection.
+    /// Sends the response and closes the connection.
     pub(crate) async fn say_last(mut self, answer: &str) {
         self.socket.write_all(answer.as_bytes()).await.unwrap();
         self.socket.shutdown().await.unwrap();
     }
 
-    /// The answer that opens a WebSocket; `protocol` may be empty.
+    /// Returns the response that accepts a WebSocket. `protocol` may be empty.
     pub(crate) fn agreement(&self, protocol: &str) -> String {
         let key = derive_accept_key(self.head.header("sec-websocket-key").as_bytes());
         let protocol = match protocol {
@@ -118,17 +118,17 @@ impl Asked {
     }
 }
 
-/// The server's end of an open WebSocket.
+/// The server end of an open WebSocket.
 pub(crate) struct Peer(pub(crate) BufReader<TcpStream>);
 
 impl Peer {
-    /// Sends these bytes, whatever they are.
+    /// Sends these bytes unchanged.
     pub(crate) async fn send(&mut self, bytes: &[u8]) {
         self.0.write_all(bytes).await.unwrap();
         self.0.flush().await.unwrap();
     }
 
-    /// Returns true if the other side still takes these bytes.
+    /// Sends these bytes. Returns false if the client no longer accepts them.
     pub(crate) async fn try_send(&mut self, bytes: &[u8]) -> bool {
         self.0.write_all(bytes).await.is_ok()
     }
@@ -144,7 +144,7 @@ impl Peer {
             .await;
     }
 
-    /// The next frame, its first byte and what it carries; `None` at the end.
+    /// Returns the first byte and the payload of the next frame, or `None` at the end.
     pub(crate) async fn frame(&mut self) -> Option<(u8, Vec<u8>)> {
         let (first, second) = (
             self.0.read_u8().await.ok()?,
@@ -166,7 +166,7 @@ impl Peer {
         Some((first, payload))
     }
 
-    /// The next message, which must be this one.
+    /// Returns the next message, which must have this method.
     pub(crate) async fn saw(&mut self, method: &str) -> Value {
         let (first, payload) = self.frame().await.expect("the connection is open");
         assert_eq!(first, FIN | TEXT);
@@ -182,7 +182,7 @@ impl Peer {
     }
 }
 
-/// A frame as a server sends it: unmasked.
+/// Returns an unmasked frame, as a server sends it.
 pub(crate) fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     let mut frame = vec![first];
     match payload.len() {
@@ -200,7 +200,7 @@ pub(crate) fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// What a close frame carries.
+/// Returns the payload of a close frame.
 pub(crate) fn farewell(code: u16, reason: &str) -> Vec<u8> {
     let mut payload = code.to_be_bytes().to_vec();
     payload.extend(reason.as_bytes());

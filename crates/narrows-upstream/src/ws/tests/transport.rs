@@ -1,4 +1,4 @@
-//! What the connection is made of: TLS, proxies.
+//! Tests connections over TLS and through proxies.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::settings::ProxySettings;
 use crate::testing::fronts;
 use crate::web::{Connector, HttpClient};
 
-/// Makes a call over such a connection; gives back how that was opened.
+/// Makes a call over a connection to `url`. Returns the head of the handshake request.
 async fn check(server: &Server, url: &str, connector: Connector) -> Head {
     let mut settings = server.settings();
     settings.url = url.parse().unwrap();
@@ -40,7 +40,7 @@ async fn wss_is_spoken_to_whom_we_trust() {
     let head = check(&server, &url, connector.with_tls(trusting)).await;
     assert_eq!(head.header("host"), format!("localhost:{port}"));
 
-    // The system does not know our certificate.
+    // The system does not trust the test certificate.
     let mut settings = server.settings();
     settings.url = url.parse().unwrap();
     let refused = soon(connect(super::client(), settings))
@@ -70,7 +70,7 @@ async fn a_proxy_passes_the_bytes_on_and_keeps_its_credentials() {
         let head = check(&server, url, connector.with_tls(trusting.clone())).await;
         assert_eq!(head.line, "GET /ws?a=1 HTTP/1.1");
         assert_eq!(head.header("host"), host);
-        // They are the proxy's, and not for who is behind it.
+        // The credentials are for the proxy only.
         assert_eq!(head.header("proxy-authorization"), "");
         let proxy = match url.starts_with("wss:") {
             true => &mut secure,

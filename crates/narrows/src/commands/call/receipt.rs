@@ -1,7 +1,7 @@
-//! What was cut out of a result and why, for people.
+//! Explains to users what was cut from a result and why.
 //!
-//! Read from the receipt that the gateway puts into the result. Whatever has
-//! another shape is nobody's receipt, and nothing is said of it.
+//! The information comes from the receipt that the gateway puts into the result. Metadata of any
+//! other shape is not a receipt and is ignored.
 
 #[cfg(test)]
 mod tests;
@@ -15,27 +15,27 @@ use serde::Deserialize;
 
 use crate::terminal::{counted, grouped, plain};
 
-/// Blocks that are told one by one.
+/// The maximum number of blocks to describe.
 const BLOCKS: usize = 20;
 
-/// Cuts of one block that are told.
+/// The maximum number of cuts to describe per block.
 const CUTS: usize = 10;
 
-/// Characters of a goal that are told.
+/// The maximum number of characters of a goal to print.
 const GOAL: usize = 100;
 
-/// What held for the call.
+/// The limits that applied to the call.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Terms {
-    /// The most characters of a result.
+    /// The maximum number of characters in a result.
     budget: usize,
-    /// How long the whole texts outlive this command, if they do.
+    /// The time for which the whole texts are kept after this command exits, if they are.
     kept: Option<Duration>,
 }
 
 impl Terms {
-    /// Returns those of a tool, by the server's own name of it, on the first endpoint; without one,
-    /// those of the endpoint.
+    /// Returns the limits of a tool on the first endpoint, by the server's own name of the tool.
+    /// Without a tool, returns those of the endpoint.
     pub(super) fn of(
         settings: &Settings,
         target: Option<(&str, &str)>,
@@ -63,7 +63,7 @@ impl Terms {
     }
 }
 
-/// Returns true if something was cut out of a result that will be lost with this command.
+/// Returns true if part of the result was cut and will be lost when this command exits.
 pub(super) fn is_lost(result: &Raw, terms: Terms) -> bool {
     let meta = result.member("_meta");
     let receipt = meta.and_then(|meta| meta.member(RECEIPT_META));
@@ -72,18 +72,18 @@ pub(super) fn is_lost(result: &Raw, terms: Terms) -> bool {
     terms.kept.is_none() && receipt.is_some_and(is_cut)
 }
 
-/// What there is to say of a result, in lines.
+/// Describes how a result was shaped, in lines.
 pub(super) fn lines(result: &Raw, terms: Terms) -> Vec<String> {
     let receipt = result
         .member("_meta")
         .and_then(|meta| meta.member(RECEIPT_META));
     let Some(receipt) = receipt else {
-        // JSON has at least as many bytes as it has characters.
+        // JSON has at least as many bytes as characters.
         let may_be_over = result.len() > terms.budget;
         return vec![match may_be_over {
             false => "shaped:     no".to_owned(),
             true => format!(
-                "shaped:     no; of the budget of {} characters only texts count, unless shaping failed (--log-level warn tells)",
+                "shaped:     no; only text counts toward the budget of {} characters, unless shaping failed (see --log-level warn)",
                 grouped(terms.budget)
             ),
         }];
@@ -99,7 +99,7 @@ struct Receipt {
     chars: Change,
     tokens: Change,
     blocks: Vec<Block>,
-    /// How many are not among them.
+    /// The number of further blocks that are not in `blocks`.
     #[serde(default)]
     more_blocks: usize,
 }
@@ -112,9 +112,9 @@ struct Change {
 
 #[derive(Deserialize)]
 struct Block {
-    /// Where it stands in the result.
+    /// The position of the block in the result.
     at: String,
-    /// None where nothing was cut and the text could not be kept.
+    /// `None` if nothing was cut and the text could not be stored.
     prune_id: Option<String>,
     chars: Change,
     tokens: Change,
@@ -123,12 +123,12 @@ struct Block {
     source: Option<String>,
     #[serde(default)]
     cuts: Vec<Cut>,
-    /// How many are not among them.
+    /// The number of further cuts that are not in `cuts`.
     #[serde(default)]
     more_cuts: usize,
 }
 
-/// From and to, both included.
+/// First and last position, both inclusive.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Cut {
@@ -153,7 +153,8 @@ impl Receipt {
             lines.push(format!("  and {}", counted(more, "more block")));
         }
         lines.push(match terms.kept {
-            None => "  without `recovery.path` the whole text is gone with this command".to_owned(),
+            None => "  without `recovery.path`, the whole text is lost when this command exits"
+                .to_owned(),
             Some(time) => {
                 let seconds = usize::try_from(time.as_secs()).unwrap_or(usize::MAX);
                 let time = counted(seconds, "second");
@@ -192,13 +193,13 @@ impl Block {
 
     fn stage(&self, word: &str) -> String {
         match word {
-            "compact" => "without the white space of JSON".to_owned(),
+            "compact" => "JSON white space removed".to_owned(),
             "toon" => "as TOON".to_owned(),
-            "base64" => "a note in place of base64".to_owned(),
+            "base64" => "base64 replaced by a note".to_owned(),
             "rows" => match &self.goal {
                 Some(goal) => {
                     let goal = shortened(goal);
-                    format!("rows were cut that do not serve the goal '{goal}'")
+                    format!("rows not relevant to the goal '{goal}' were cut")
                 }
                 None => "rows were cut".to_owned(),
             },
@@ -210,7 +211,7 @@ impl Block {
                 }
                 None => "pruned".to_owned(),
             },
-            "digest" => "digest of what is rare and of what is typical".to_owned(),
+            "digest" => "digest of rare and typical parts".to_owned(),
             "searched" => "searched with find".to_owned(),
             "masked" => "the middle was cut".to_owned(),
             other => plain(other).into_owned(),

@@ -1,4 +1,4 @@
-//! The entry of a new server, from the options of `narrows servers add`.
+//! Builds the entry of a new server from the options of `narrows servers add`.
 
 use std::path::{Path, absolute};
 
@@ -9,11 +9,11 @@ use crate::cli::operator::AddServer;
 use crate::commands::entry;
 use crate::terminal::{plain, say};
 
-/// Options of ours that were surely not meant for the server.
+/// Options of this command that are surely not meant for the server.
 const OWN: [&str; 4] = ["--save", "--replace", "--answer-json", "--wait"];
 
-/// What stands under the server's id in `mcpServers`. Whether it is right is
-/// the gateway's to say, which knows the configuration that it joins.
+/// Builds the value for the server's id in `mcpServers`. The gateway validates it, because only the
+/// gateway knows the rest of the configuration.
 pub(super) fn entry_of(options: &AddServer) -> Result<Value, Trouble> {
     if let Some(given) = &options.json {
         let text = match given.as_str() {
@@ -29,7 +29,7 @@ pub(super) fn entry_of(options: &AddServer) -> Result<Value, Trouble> {
         .iter()
         .any(|line| !line.is_empty());
     if !is_given && options.url.is_none() && options.kind.is_none() {
-        let what = "there is nothing that says what the server is";
+        let what = "the server is not specified";
         let help = "add `--command CMD...` or `-- CMD...` for a program, `--url URL` for an \
                     address, or `--json ENTRY` for a whole entry";
         return Err(Trouble::usage(what).with_help(help));
@@ -68,9 +68,9 @@ pub(super) fn entry_of(options: &AddServer) -> Result<Value, Trouble> {
     Ok(members.into())
 }
 
-/// Stores the folder that the server's command runs in: that of `--cwd`, else,
-/// for a gateway on this machine, the caller's. Paths among the arguments stay
-/// as they are, and mean the same to the server as to the caller.
+/// Sets the working directory of the server's command: that of `--cwd`, or the caller's if the
+/// gateway is on this machine. Relative paths among the arguments then mean the same to the server
+/// as to the caller.
 pub(super) fn set_folder(
     entry: &mut Value,
     options: &AddServer,
@@ -85,10 +85,10 @@ pub(super) fn set_folder(
     let is_command = members.get("command").is_some_and(|it| !it.is_null());
     let folder = match &options.cwd {
         Some(_) if !is_command => {
-            let what = "--cwd is for servers that are started by a command";
+            let what = "--cwd applies only to servers that are started by a command";
             return Err(Trouble::usage(what));
         }
-        // A folder of another machine.
+        // A folder on another machine.
         Some(folder) if !is_local => folder.clone(),
         Some(folder) => {
             let folder = absolute(folder)
@@ -118,7 +118,7 @@ pub(super) fn set_folder(
     Ok(())
 }
 
-/// A folder as an entry has it, where `${` begins a variable.
+/// Formats a folder for an entry, where `${` starts a variable.
 fn written(folder: &Path) -> Result<String, Trouble> {
     let text = folder.to_str().ok_or_else(|| {
         let name = folder.display().to_string();
@@ -126,12 +126,12 @@ fn written(folder: &Path) -> Result<String, Trouble> {
             "the folder '{}' cannot be stored: it is not UTF-8",
             plain(&name)
         );
-        Trouble::usage(what).with_help("name another with --cwd")
+        Trouble::usage(what).with_help("choose another folder with --cwd")
     })?;
     Ok(text.replace("${", "$${"))
 }
 
-/// Names and values. One that is wrong is not repeated: it may be a secret.
+/// Parses names and values. Errors do not quote the text, because it may be a secret.
 fn pairs(
     given: &[String],
     separator: char,
@@ -142,9 +142,9 @@ fn pairs(
     for pair in given {
         let parts = pair.split_once(separator);
         let Some((name, value)) = parts.filter(|(name, _)| !name.trim().is_empty()) else {
-            return Err(Trouble::usage(format!("one {option} is not {form}")));
+            return Err(Trouble::usage(format!("a value of {option} is not {form}")));
         };
-        // White space around a header's value is no part of it; in a variable it is.
+        // Surrounding white space is not part of a header's value, but it is part of a variable's.
         let value = match separator {
             ':' => value.trim(),
             _ => value,
@@ -154,14 +154,13 @@ fn pairs(
     Ok(pairs)
 }
 
-/// What stands behind `--command` goes to the server, which may not be what
-/// was meant.
+/// Warns if an option of this command follows `--command`, because it is then passed to the server.
 fn warn_of_own(command: &str, arguments: &[String]) {
     let own = arguments.iter().find(|word| OWN.contains(&word.as_str()));
     if let Some(own) = own {
         let command = plain(command);
         say(format_args!(
-            "warning: {own} is handed to {command}; to mean this command, put it before --command"
+            "warning: {own} is passed to {command}; to use it as an option of narrows, put it before --command"
         ));
     }
 }

@@ -1,4 +1,4 @@
-//! Servers as a gateway describes them, for people.
+//! Servers as described by a gateway, formatted for users.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -14,8 +14,7 @@ pub(super) struct ServerList {
     servers: Vec<Described>,
 }
 
-/// One server. What is not known of it, such as the tools of one that is down,
-/// may be absent.
+/// One server. Unknown properties, such as the tools of a server that is down, may be absent.
 #[derive(Debug, Deserialize)]
 pub(super) struct Described {
     id: String,
@@ -28,10 +27,10 @@ pub(super) struct Described {
     took_ms: Option<u64>,
     tools: Option<usize>,
     hidden: Option<usize>,
-    /// Only where one server was asked for.
+    /// Present only in the description of a single server.
     #[serde(default)]
     tool_list: Vec<Tool>,
-    /// Likewise.
+    /// Present only in the description of a single server.
     #[serde(default)]
     stderr: Vec<String>,
     prompts: Option<usize>,
@@ -43,10 +42,10 @@ pub(super) struct Described {
 #[derive(Debug, Deserialize)]
 struct Tool {
     name: String,
-    /// Empty if it is not published.
+    /// Empty if the tool is not published.
     published: String,
     tokens: usize,
-    /// Why it is hidden.
+    /// The reason why the tool is hidden.
     denied: Option<String>,
 }
 
@@ -88,12 +87,12 @@ impl Described {
         self.state == "starting"
     }
 
-    /// Whether it cannot be started as it is configured.
+    /// Returns true if the server cannot be started as configured.
     pub(super) fn is_left_out(&self) -> bool {
         self.state == "left_out"
     }
 
-    /// Whether it has failed and is not tried again.
+    /// Returns true if the server failed and is not retried.
     pub(super) fn is_given_up(&self) -> bool {
         self.state == "down" && self.next_try_s.is_none()
     }
@@ -102,17 +101,17 @@ impl Described {
         self.state == "disabled"
     }
 
-    /// Whether it is what its configuration wants it to be.
+    /// Returns true if the server is in the state that its configuration asks for.
     pub(super) fn is_fine(&self) -> bool {
         self.state == "up" || self.is_disabled()
     }
 
-    /// The server in a line, as `narrows check` tells it.
+    /// Formats the server in one line, as `narrows check` does.
     pub(super) fn line(&self, palette: Palette) -> String {
         self.line_of_width(self.width(), palette)
     }
 
-    /// The line, and a line for each tool.
+    /// Formats the server with one line per tool.
     pub(super) fn with_tools(&self, palette: Palette) -> String {
         let mut text = self.line(palette);
         let tools = self.tool_list.iter();
@@ -127,7 +126,7 @@ impl Described {
             let _ = writeln!(text, "  {name:<width$}  {tokens:>7}{denied}");
         }
         if !self.stderr.is_empty() {
-            text.push_str("  the end of its stderr:\n");
+            text.push_str("  last lines of its stderr:\n");
         }
         for line in &self.stderr {
             let line = palette.paint(Tone::Faint, &plain(line));
@@ -161,7 +160,7 @@ impl Described {
             if let Some(attempts) = self.attempts.filter(|attempts| *attempts > 1) {
                 parts.push(format!("tried {attempts} times"));
             }
-            parts.extend(self.next_try_s.map(|s| format!("next try in {s:.0} s")));
+            parts.extend(self.next_try_s.map(|s| format!("next attempt in {s:.0} s")));
             return parts.join("; ");
         }
         let mut parts = Vec::new();

@@ -1,4 +1,4 @@
-//! What happens in a gateway, each in a line for people.
+//! Gateway events, formatted in one line each.
 
 use narrows_wire::Timestamp;
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use crate::commands::change::Change;
 use crate::terminal::{grouped, plain};
 
-/// A call that has ended.
+/// A finished call.
 #[derive(Debug, Deserialize)]
 pub(super) struct CallLine {
     at: String,
@@ -76,7 +76,7 @@ impl CallLine {
     }
 }
 
-/// The time of day at which it happened: that of a call, or now. Both in UTC.
+/// Returns the time of day of the event in UTC: that of the call, or the present one.
 pub(super) fn time_of(data: &Value) -> String {
     match data.get("at").and_then(Value::as_str) {
         Some(at) => time_in(at),
@@ -84,7 +84,7 @@ pub(super) fn time_of(data: &Value) -> String {
     }
 }
 
-/// A happening in words. One that is newer than this program is shown as it is.
+/// Describes an event. An unknown event, as from a newer gateway, is printed as JSON.
 pub(super) fn line_of(name: &str, data: &Value) -> String {
     let text = |key: &str| data.get(key).and_then(Value::as_str).map(plain);
     let or_none = |key: &str| text(key).unwrap_or("?".into());
@@ -102,7 +102,7 @@ pub(super) fn line_of(name: &str, data: &Value) -> String {
             format!("session {session} opened at {}{by}", or_none("endpoint"))
         }
         "session_closed" => format!("session {} closed", number("session")),
-        "lists_changed" => format!("lists   those of {} have changed", or_none("endpoint")),
+        "lists_changed" => format!("lists   of {} changed", or_none("endpoint")),
         "tool_changed" => {
             let members = data.get("changed").and_then(Value::as_array);
             let members = members.into_iter().flatten().filter_map(Value::as_str);
@@ -118,25 +118,25 @@ pub(super) fn line_of(name: &str, data: &Value) -> String {
             let problems = data.get("problems").and_then(Value::as_array);
             let problems = problems.into_iter().flatten().filter_map(Value::as_str);
             let problems: Vec<_> = problems.map(plain).collect();
-            format!("config  the new file is not used: {}", problems.join("; "))
+            format!("config  the new file was rejected: {}", problems.join("; "))
         }
         "preset_switched" => match text("preset") {
-            Some(preset) => format!("session {} has the preset {preset} now", number("session")),
-            None => format!("session {} has no preset of its own now", number("session")),
+            Some(preset) => format!("session {} now has the preset {preset}", number("session")),
+            None => format!("session {} now has no preset of its own", number("session")),
         },
         "call" => match CallLine::deserialize(data) {
             Ok(call) => call.in_words(),
             Err(_) => as_it_is(),
         },
         "missed" => format!(
-            "missed  {} happenings: this was read too slowly",
+            "missed  {} events: the stream was read too slowly",
             number("count")
         ),
         _ => as_it_is(),
     }
 }
 
-/// `09:05:07` out of `2026-07-28T09:05:07.089Z`; another text as it is.
+/// Extracts `09:05:07` from `2026-07-28T09:05:07.089Z`; returns other texts unchanged.
 fn time_in(at: &str) -> String {
     let time = at.split_once('T').map_or(at, |(_, time)| time);
     let time = time.split(['.', 'Z']).next().unwrap_or(time);

@@ -1,7 +1,6 @@
-//! What shaping has saved, by server and tool, as running gateways wrote it
-//! down.
+//! The savings of shaping by server and tool, as recorded by running gateways.
 //!
-//! Their texts are read with care: one that is no such text counts nothing.
+//! Invalid records are ignored.
 
 #[cfg(test)]
 mod tests;
@@ -13,21 +12,21 @@ use serde_json::{Value, json};
 
 use crate::terminal::{counted, grouped};
 
-/// The totals of all gateways together.
+/// The totals of all gateways.
 #[derive(Debug, Default)]
 pub(super) struct Savings {
-    /// When the first of them began to count.
+    /// The time at which the first gateway started to count.
     since: Option<String>,
-    /// By server and tool.
+    /// Savings by server and tool.
     servers: BTreeMap<String, BTreeMap<String, Saved>>,
 }
 
-/// What was saved by one tool, or by some of them together.
+/// The savings for one tool, or for several together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(super) struct Saved {
-    /// How many results were made shorter.
+    /// The number of shortened results.
     results: usize,
-    /// How many were too long and stayed so.
+    /// The number of results that stayed over their budget.
     failed: usize,
     chars_before: usize,
     chars_after: usize,
@@ -56,7 +55,7 @@ impl Savings {
             let Ok(text) = serde_json::from_str::<Text>(text) else {
                 continue;
             };
-            // All are written alike, so that the first time is also the least text.
+            // All times have the same format, so text order is time order.
             if is_time(&text.since) && savings.since.as_ref().is_none_or(|it| *it > text.since) {
                 savings.since = Some(text.since);
             }
@@ -68,7 +67,7 @@ impl Savings {
         savings
     }
 
-    /// `None` if there is nothing to tell.
+    /// Returns the savings for a tool, or `None` if there are none.
     pub(super) fn of_tool(&self, server: &str, tool: &str) -> Option<Saved> {
         self.servers.get(server)?.get(tool).copied()
     }
@@ -77,12 +76,12 @@ impl Savings {
         sum(self.servers.get(server)?.values())
     }
 
-    /// Of all tools, also of those that are no longer there.
+    /// Returns the savings for all tools, including tools that no longer exist.
     pub(super) fn of_all(&self) -> Option<Saved> {
         sum(self.servers.values().flat_map(BTreeMap::values))
     }
 
-    /// The line below the list, of one server or of all.
+    /// Formats the line below the list, for one server or for all.
     pub(super) fn last_line(&self, server: Option<&str>) -> Option<String> {
         let saved = match server {
             Some(server) => self.of_server(server)?,
@@ -100,7 +99,7 @@ impl Savings {
         Some(format!("saved{since}: {short}; {chars}"))
     }
 
-    /// For programs: what was saved, and since when.
+    /// Returns the savings and their start time as JSON.
     pub(super) fn all_as_json(&self, server: Option<&str>) -> Value {
         let saved = match server {
             Some(server) => self.of_server(server),
@@ -115,7 +114,7 @@ impl Savings {
 }
 
 impl Saved {
-    /// In a few words.
+    /// Formats the savings briefly.
     pub(super) fn short(&self) -> String {
         let saved = self.tokens_before.saturating_sub(self.tokens_after);
         let percent = (saved as f64 / self.tokens_before.max(1) as f64 * 100.0).floor();
@@ -125,7 +124,7 @@ impl Saved {
             grouped(saved)
         );
         if self.failed > 0 {
-            text.push_str(&format!(", {} left too long", grouped(self.failed)));
+            text.push_str(&format!(", {} still too long", grouped(self.failed)));
         }
         text
     }
@@ -155,7 +154,7 @@ fn sum<'a>(saved: impl Iterator<Item = &'a Saved>) -> Option<Saved> {
     })
 }
 
-/// `2026-01-02T03:04:05Z`, and nothing that could do something to a terminal.
+/// Accepts texts such as `2026-01-02T03:04:05Z`. The characters allowed cannot control a terminal.
 fn is_time(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_digit() || "-:.TZ".contains(c);
     (10..=40).contains(&text.len()) && text.chars().all(fits)

@@ -1,4 +1,4 @@
-//! Names that are there, are not, or are hidden.
+//! Tests names that exist, do not exist, or are hidden.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ fn server(id: &str, tools: &[(&str, &str)], state: UpstreamState) -> UpstreamRep
     }
 }
 
-/// An endpoint of four servers; of `files` one tool is hidden.
+/// Creates an endpoint with four servers. One tool of `files` is hidden.
 fn offered(expose: Expose, listed: &[&str]) -> Offered {
     let up = || UpstreamState::Up {
         revision: Revision::LATEST_LEGACY,
@@ -104,30 +104,33 @@ fn check(name: &str, expected: &str) {
 fn check_on(offered: &Offered, name: &str, expected: &str) {
     let verdict = verdict(name, offered);
     assert_eq!(verdict.reason, expected);
-    let is_there = !expected.starts_with("not here") && expected.contains("there");
+    let is_there = !expected.starts_with("not offered") && expected.contains("available");
     let is_there = is_there && !expected.starts_with("server ");
     assert_eq!(verdict.there, is_there, "{name}");
 }
 
 #[test]
 fn why_a_tool_is_there_or_not() {
-    check("files__read", "it is there: tool 'read' of server 'files'");
+    check("files__read", "available: tool 'read' of server 'files'");
     check(
         "files/read",
-        "tool 'read' of server 'files' is there, under the name files__read",
+        "tool 'read' of server 'files' is available under the name files__read",
     );
     check(
         "io.x:a b",
-        "tool 'a b' of server 'io.x' is there, under the name io_x__a_b",
+        "tool 'a b' of server 'io.x' is available under the name io_x__a_b",
     );
     check(
         "list",
-        "tool 'list' of server 'files' is there, under the name files__list",
+        "tool 'list' of server 'files' is available under the name files__list",
     );
-    check("read", "several servers have it: files__read, io_x__read");
+    check(
+        "read",
+        "several servers have this tool: files__read, io_x__read",
+    );
     check(
         "files__reed",
-        "server 'files' is up and has no tool 'reed'; did you mean read?",
+        "server 'files' is up, but has no tool 'reed'; did you mean read?",
     );
     check("dead__x", "server 'dead' is not up: no such program");
     check(
@@ -140,13 +143,13 @@ fn why_a_tool_is_there_or_not() {
     );
     check(
         "file__read",
-        "no server and tool of this name; did you mean files__read?",
+        "there is no such tool; did you mean files__read?",
     );
 }
 
 #[test]
 fn why_a_tool_is_hidden() {
-    let reason = "not here: `!files/w*` of preset 'review' forbids it";
+    let reason = "not offered: `!files/w*` of preset 'review' forbids it";
     for name in ["files__write", "files/write", "write"] {
         check(name, reason);
     }
@@ -154,10 +157,10 @@ fn why_a_tool_is_hidden() {
     assert_eq!(hidden.preset.as_deref(), Some("review"));
     assert_eq!(hidden.rule.as_deref(), Some("!files/w*"));
     assert_eq!(hidden.server.as_deref(), Some("files"));
-    // What is hidden is not recommended either.
+    // Hidden tools are not suggested either.
     check(
         "files__writ",
-        "server 'files' is up and has no tool 'writ'; there is read, list",
+        "server 'files' is up, but has no tool 'writ'; available: read, list",
     );
     let unknown = verdict("file__write", &offered(Expose::All, &[]));
     assert!(!unknown.nearest.contains(&"files__write".to_owned()));
@@ -166,49 +169,49 @@ fn why_a_tool_is_hidden() {
 #[test]
 fn where_tools_are_on_an_endpoint_that_does_not_list_them() {
     let lazy = offered(Expose::Lazy, &["inspect", "exec"]);
-    let through = "tool 'read' of server 'files' is there, \
+    let through = "tool 'read' of server 'files' is available \
                    through exec(server_name: \"files\", tool_name: \"read\")";
     check_on(&lazy, "files__read", through);
     check_on(&lazy, "files/read", through);
-    let hidden = "not here: `!files/w*` of preset 'review' forbids it";
+    let hidden = "not offered: `!files/w*` of preset 'review' forbids it";
     check_on(&lazy, "files__write", hidden);
     let search = offered(Expose::Search, &["inspect", "exec", "files__list"]);
-    let pinned = "it is there: tool 'list' of server 'files'";
+    let pinned = "available: tool 'list' of server 'files'";
     check_on(&search, "files__list", pinned);
 }
 
 #[test]
 fn where_the_own_tools_of_the_gateway_are() {
-    let recover = "the gateway's own tool that gives back what was cut out of results";
-    check("recover_text", &format!("it is there: {recover}"));
+    let recover = "the gateway's own tool that recovers text cut from results";
+    check("recover_text", &format!("available: {recover}"));
     let lazy = offered(Expose::Lazy, &["inspect", "exec"]);
     let through = "exec(server_name: \"narrows\", tool_name: \"recover_text\")";
     check_on(
         &lazy,
         "recover_text",
-        &format!("{recover} is there, through {through}"),
+        &format!("{recover} is available through {through}"),
     );
     let mut uncut = offered(Expose::All, &[]);
     uncut.recover = None;
     check_on(
         &uncut,
         "recover_text",
-        &format!("not here: it is {recover}, and on this endpoint nothing is cut (`shape`)"),
+        &format!("not offered: it is {recover}, but this endpoint cuts nothing (`shape`)"),
     );
     check_on(
         &lazy,
         "inspect",
-        "it is there: the gateway's own tool that tells of the others",
+        "available: the gateway's own tool that describes the others",
     );
     check(
         "exec",
-        "not here: it is the gateway's own tool of endpoints with \"expose\": \"lazy\" or \
-         \"search\", and endpoint 'here' has \"all\"",
+        "not offered: it is the gateway's own tool on endpoints with \"expose\": \"lazy\" or \
+         \"search\", but endpoint 'here' has \"all\"",
     );
     check_on(
         &lazy,
         "search_tools",
-        "not here: it is the gateway's own tool of endpoints with \"expose\": \"search\", and \
+        "not offered: it is the gateway's own tool on endpoints with \"expose\": \"search\", but \
          endpoint 'here' has \"lazy\"",
     );
 }

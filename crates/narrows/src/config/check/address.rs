@@ -1,20 +1,20 @@
-//! What is wrong with the address in a `url`, told without its secrets.
+//! Describes errors in the address of a `url` without revealing secrets.
 //!
-//! A password that lost its `@host` stands where a port does, and anything at
-//! all may stand where a url should: only what cannot be a secret is repeated.
+//! A password whose `@host` is missing stands in the place of the port, and any text may stand in
+//! the place of a URL. Only parts that cannot be secrets are repeated.
 
 use std::net::IpAddr;
 
 use http::uri::Authority;
 
-/// How urls begin, without and with TLS.
+/// The URL schemes of a transport, without and with TLS.
 pub(super) struct Schemes {
     pub(super) plain: &'static str,
     pub(super) secure: &'static str,
 }
 
-/// What is wrong with the port, if anything is. `Authority::port_u16` knows
-/// none where it cannot be read, and requests would go to the port of the scheme.
+/// Describes an invalid port. `Authority::port_u16` returns `None` for it, so requests would go to
+/// the default port of the scheme.
 pub(super) fn wrong_port(authority: &Authority) -> Option<String> {
     let whole = authority.as_str();
     let (_, port) = host_and_port(whole.rsplit('@').next().unwrap_or(whole));
@@ -23,14 +23,14 @@ pub(super) fn wrong_port(authority: &Authority) -> Option<String> {
         return None;
     }
     let what = match port {
-        "" => "there is no port behind the colon".to_owned(),
-        port if port.len() <= 6 && is_number(port) => format!("the port '{port}' is no port"),
-        _ => "what stands behind the host is no port".to_owned(),
+        "" => "the port after the colon is missing".to_owned(),
+        port if port.len() <= 6 && is_number(port) => format!("the port '{port}' is invalid"),
+        _ => "the text after the host is not a port".to_owned(),
     };
-    Some(format!("{what}; a port is 1 to 65535"))
+    Some(format!("{what}; a port is a number from 1 to 65535"))
 }
 
-/// The url that was meant by one without a scheme, as far as it may be repeated.
+/// Suggests the intended URL for one without a scheme, as far as it may be repeated.
 pub(super) fn mended(text: &str, schemes: &Schemes) -> Option<String> {
     let end = text.find(['/', '?', '#']).unwrap_or(text.len());
     let (authority, path) = text.split_at(end);
@@ -47,7 +47,7 @@ pub(super) fn mended(text: &str, schemes: &Schemes) -> Option<String> {
         .then(|| format!("{scheme}{authority}{path}"))
 }
 
-/// The host, in brackets where it is of IPv6, and what follows the colon behind it.
+/// Splits an authority into the host, in brackets for IPv6, and the text after the colon.
 fn host_and_port(text: &str) -> (&str, Option<&str>) {
     let bracket = text.rfind(']').map_or(0, |bracket| bracket + 1);
     match text[bracket..].find(':') {
@@ -62,7 +62,7 @@ fn host_and_port(text: &str) -> (&str, Option<&str>) {
 }
 
 fn is_port(text: &str) -> bool {
-    // A number may have a sign, a port may not.
+    // `parse` accepts a sign, which a port cannot have.
     is_number(text) && text.parse::<u16>().is_ok_and(|port| port > 0)
 }
 
@@ -70,8 +70,8 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a host is in our own network, where servers seldom have TLS; `None`
-/// for what need not be a host.
+/// Returns true if a host is in the local network, where TLS is rare, and `None` if the text may
+/// not be a host.
 fn is_near(host: &str) -> Option<bool> {
     let bare = host
         .strip_prefix('[')
@@ -91,8 +91,8 @@ fn is_near(host: &str) -> Option<bool> {
     }
 }
 
-/// Whether a text is a name such as `api.example.com`. Tokens have dots, too,
-/// but not in small letters before a word.
+/// Returns true for a name such as `api.example.com`. Tokens can contain dots too, but they do not
+/// consist of lower-case labels with a word at the end.
 fn is_name(host: &str) -> bool {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let is_label = |label: &str| (1..=30).contains(&label.len()) && label.chars().all(fits);
@@ -101,7 +101,7 @@ fn is_name(host: &str) -> bool {
     host.contains('.') && is_word && host.split('.').all(is_label)
 }
 
-/// Whether a part of a path is a word such as `mcp` or `v1`, and no token.
+/// Returns true if a path segment is a word such as `mcp` or `v1` and not a token.
 fn is_plain_word(part: &str) -> bool {
     let word = part.trim_end_matches(|c: char| c.is_ascii_digit());
     part.len() <= word.len() + 1 && word.len() <= 12 && word.chars().all(|c| c.is_ascii_lowercase())

@@ -1,7 +1,6 @@
-//! Who may come in, and who may operate the gateway.
+//! Checks `clients` and `admin`.
 //!
-//! What is wrong with a token is said without repeating it: what stands there
-//! may well be the token itself.
+//! Errors about a token do not quote it, because the text may be the token itself.
 
 use std::collections::HashMap;
 
@@ -16,43 +15,42 @@ use crate::config::raw::{RateChoice, RawAdmin, RawClient, RawFile};
 use crate::config::read::{Field, Given};
 use crate::nearest::nearest;
 
-/// More are no clients but users, who belong into a directory.
+/// The maximum number of clients. More than this are users, who belong in a directory service.
 const MAX_CLIENTS: usize = 1_000;
 
-/// The longest name of a client.
+/// The maximum length of a client name.
 const MAX_NAME: usize = 64;
 
-/// Nobody asks more often than this; the time between two requests stays
-/// something that can be counted.
+/// The maximum rate. No client needs more, and the interval between requests stays measurable.
 const MAX_PER_MINUTE: usize = 1_000_000;
 
 const DIGEST: &str = "sha256:";
 
-/// What is to be known of operating the gateway.
+/// The checked `admin` settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct AdminChecked {
-    /// A token besides the one that is made at every start.
+    /// A configured token, in addition to the one created at every start.
     pub(crate) token: Option<TokenDigest>,
-    /// Whether other machines may operate the gateway.
+    /// True if other machines may use the admin API.
     pub(crate) remote: bool,
-    /// Whether metrics are for everybody.
+    /// True if anyone may read the metrics.
     pub(crate) open_metrics: bool,
 }
 
-/// What clients may be given rights to.
+/// The endpoints, servers and presets that clients may be granted.
 pub(super) struct Known<'a> {
     pub(super) endpoints: &'a [EndpointSettings],
     pub(super) servers: &'a ServerIds<'a>,
     pub(super) presets: &'a Presets,
 }
 
-/// A name that a client may have.
+/// Returns true if a text is a valid client name.
 pub(crate) fn is_name(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     (1..=MAX_NAME).contains(&text.len()) && text.chars().all(fits)
 }
 
-/// How a digest is written.
+/// Formats a digest as in the configuration.
 pub(crate) fn written(digest: &TokenDigest) -> String {
     format!("{DIGEST}{}", hex(&digest.0))
 }
@@ -67,11 +65,11 @@ pub(super) fn check_all(
     if let Some(given) = raw.clients.given() {
         let all = &given.value.0;
         if all.is_empty() {
-            let what = "there are no clients here: who reaches the gateway may use it";
+            let what = "`clients` is empty, so anyone who can reach the gateway may use it";
             problems.warn(
                 &given.at,
                 what,
-                "`narrows token NAME` makes a token for one",
+                "`narrows token NAME` creates a token for a client",
             );
         }
         if let Some((name, _)) = all.get(MAX_CLIENTS) {
@@ -89,7 +87,7 @@ pub(super) fn check_all(
     (clients, admin)
 }
 
-/// The tokens so far, and whose they are.
+/// The tokens so far, with their clients.
 type Tokens<'a> = HashMap<[u8; 32], &'a str>;
 
 fn check_client<'a>(
@@ -101,14 +99,14 @@ fn check_client<'a>(
 ) -> ClientSettings {
     let raw = &given.value;
     if !is_name(&name.value) {
-        let help = format!("1 to {MAX_NAME} of: letters, digits, . _ -");
-        problems.error(&name.at, "this is no name for a client", help);
+        let help = format!("use 1 to {MAX_NAME} letters, digits, dots, underscores or dashes");
+        problems.error(&name.at, "this is not a valid client name", help);
     }
     let mut settings = ClientSettings::named(&name.value);
     let is_anonymous = name.value == ClientSettings::ANONYMOUS;
     match &raw.token {
         Field::Given(token) if is_anonymous => {
-            let what = "`anonymous` is who brings no token, so it has none";
+            let what = "`anonymous` stands for clients without a token, so it cannot have one";
             problems.error(&token.at, what, "give the client another name");
         }
         Field::Given(token) => {
@@ -116,14 +114,14 @@ fn check_client<'a>(
             if let Some(digest) = &settings.token
                 && let Some(other) = tokens.insert(digest.0, &name.value)
             {
-                let what = format!("this is the token of client `{other}`, too");
-                let help = "give each a token of its own; `narrows token` makes them";
+                let what = format!("client `{other}` has the same token");
+                let help = "give each client its own token; `narrows token` creates one";
                 problems.error(&token.at, what, help);
             }
         }
         Field::Absent if !is_anonymous => {
             let what = "a client needs a token";
-            let help = "`narrows token NAME` makes one; only `anonymous` goes without";
+            let help = "`narrows token NAME` creates one; only `anonymous` has none";
             problems.error(&name.at, what, help);
         }
         Field::Absent | Field::Bad => {}
@@ -151,8 +149,8 @@ fn admin_of(raw: &RawAdmin, clients: &Tokens<'_>, problems: &mut Problems<'_>) -
     if let (Some(given), Some(digest)) = (token, &digest)
         && let Some(client) = clients.get(&digest.0)
     {
-        let what = format!("this is the token of client `{client}`, too");
-        let help = "`narrows token --admin` makes one for operators";
+        let what = format!("client `{client}` has the same token");
+        let help = "`narrows token --admin` creates an admin token";
         problems.error(&given.at, what, help);
     }
     AdminChecked {
@@ -164,16 +162,15 @@ fn admin_of(raw: &RawAdmin, clients: &Tokens<'_>, problems: &mut Problems<'_>) -
 
 fn digest(given: &Given<String>, problems: &mut Problems<'_>) -> Option<TokenDigest> {
     let Some(digest) = given.value.strip_prefix(DIGEST).and_then(bytes) else {
-        let what = "this is no digest of a token, and tokens themselves do not belong here";
-        let help =
-            "write \"sha256:\" and 64 hex digits; `narrows token --hash` makes it of a token";
+        let what = "this is not the digest of a token; tokens themselves do not belong here";
+        let help = "write \"sha256:\" and 64 hex digits; `narrows token --hash` prints the digest of a token";
         problems.error(&given.at, what, help);
         return None;
     };
     let digest = TokenDigest(digest);
     if digest == TokenDigest::of("") {
-        let what = "this is the digest of nothing, which is no token";
-        problems.error(&given.at, what, "`narrows token` makes a token");
+        let what = "this is the digest of an empty token";
+        problems.error(&given.at, what, "`narrows token` creates a token");
         return None;
     }
     Some(digest)
@@ -198,8 +195,8 @@ fn doors(
     problems: &mut Problems<'_>,
 ) -> Vec<DoorName> {
     if given.value.is_empty() {
-        let help = "leave `endpoints` out for all of them";
-        problems.warn(&given.at, "this client may come in nowhere", help);
+        let help = "leave `endpoints` out to allow all of them";
+        problems.warn(&given.at, "this client may not use any endpoint", help);
     }
     let door = |given: &Given<String>| door(given, known, problems);
     given.value.iter().filter_map(door).collect()
@@ -244,11 +241,12 @@ fn door(given: &Given<String>, known: &Known<'_>, problems: &mut Problems<'_>) -
         }
     }
     let help = "write the name of an endpoint (`default` is at /mcp), servers/ID, servers/* or rpc";
-    problems.error(&given.at, format!("`{text}` is no endpoint"), help);
+    problems.error(&given.at, format!("`{text}` is not an endpoint"), help);
     None
 }
 
-/// A right to what is not there does no harm, and it may be there later.
+/// Warns about a right to something unknown. The right is harmless, and the endpoint or server may
+/// be added later.
 fn missing(at: &At, what: String, near: Option<String>, problems: &mut Problems<'_>) {
     let help = near.map(|near| format!("did you mean `{near}`?"));
     problems.warn(at, what, help.unwrap_or_default());
@@ -261,7 +259,7 @@ fn rate(given: &Given<RateChoice>, problems: &mut Problems<'_>) -> Option<Rate> 
             let Some(per_minute) = raw.per_minute.value() else {
                 if raw.per_minute.is_absent() {
                     let help = "write {\"per_minute\": 600, \"burst\": 60}";
-                    problems.error(&given.at, "`per_minute` is not there", help);
+                    problems.error(&given.at, "`per_minute` is missing", help);
                 }
                 return None;
             };
@@ -274,7 +272,7 @@ fn rate(given: &Given<RateChoice>, problems: &mut Problems<'_>) -> Option<Rate> 
     let fits = |number: &usize| (1..=MAX_PER_MINUTE).contains(number);
     let number = |number: usize| u32::try_from(number).ok().filter(|_| fits(&number));
     let (Some(per_minute), Some(burst)) = (number(per_minute), number(burst)) else {
-        let what = format!("a rate is 1 to {MAX_PER_MINUTE} requests");
+        let what = format!("a rate must be 1 to {MAX_PER_MINUTE} requests");
         problems.error(&given.at, what, "");
         return None;
     };
@@ -284,8 +282,8 @@ fn rate(given: &Given<RateChoice>, problems: &mut Problems<'_>) -> Option<Rate> 
 fn at_least_one(given: &Field<usize>, problems: &mut Problems<'_>) -> Option<usize> {
     let given = given.given()?;
     if given.value == 0 {
-        let help = "take the client out to lock it out";
-        problems.error(&given.at, "this limit is at least 1", help);
+        let help = "to lock a client out, remove it";
+        problems.error(&given.at, "this limit must be at least 1", help);
     }
     Some(given.value)
 }

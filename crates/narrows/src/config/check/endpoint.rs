@@ -1,4 +1,4 @@
-//! Endpoints: what is seen through them, under which names, and how.
+//! Checks `endpoints`: what they offer, under which names, and how.
 
 use narrows_gateway::preset::{Pattern, Rule};
 use narrows_gateway::settings::{
@@ -13,7 +13,7 @@ use crate::config::raw::{
 };
 use crate::config::read::{Field, Given};
 
-/// Sets what both an endpoint and the top of the file have keys for.
+/// Sets the values whose keys exist both in an endpoint and at the top level.
 macro_rules! set_form {
     ($facade:expr, $raw:expr) => {{
         let (facade, raw): (&mut FacadeSettings, _) = ($facade, $raw);
@@ -29,16 +29,16 @@ macro_rules! set_form {
 
 const DEFAULT: &str = "default";
 
-/// The endpoint that offers tools by two others, without any configuration.
+/// The built-in endpoint that offers all tools through two others.
 const LAZY: &str = "lazy";
 
-/// The endpoints where nothing is configured.
+/// Returns the endpoints without any configuration.
 pub(crate) fn built_in_endpoints() -> Vec<EndpointSettings> {
     let facade = FacadeSettings::default();
     vec![named(DEFAULT, &facade), named(LAZY, &facade)]
 }
 
-/// All endpoints, the default one first, wherever and whether it is configured.
+/// Returns all endpoints, the default one first, whether they are configured or not.
 pub(super) fn check_all(
     raw: &RawFile,
     presets: &Presets,
@@ -80,7 +80,7 @@ pub(super) fn check_all(
     if !endpoints.iter().any(|endpoint| endpoint.name == LAZY) {
         endpoints.push(named(LAZY, &top));
     }
-    // It is there without being asked for, and must be no way around a preset.
+    // The lazy endpoint exists by default and must not bypass a preset.
     if !lazy_has_choice {
         let preset = endpoints[0].preset.clone();
         let lazy = endpoints
@@ -91,7 +91,7 @@ pub(super) fn check_all(
     endpoints
 }
 
-/// One of which nothing is said.
+/// Returns the settings of an endpoint without configuration.
 fn named(name: &str, facade: &FacadeSettings) -> EndpointSettings {
     let mut settings = EndpointSettings::named(name);
     settings.facade = facade.clone();
@@ -110,10 +110,10 @@ fn endpoint(
 ) -> EndpointSettings {
     let in_path = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '~');
     if name.value.is_empty() || !name.value.chars().all(in_path) {
-        let help = "it stands in the path /mcp/{name}: letters, digits, - _ . ~";
+        let help = "it is part of the path /mcp/{name}: use letters, digits, - _ . ~";
         problems.error(
             &name.at,
-            format!("`{}` is no name for an endpoint", name.value),
+            format!("`{}` is not a valid endpoint name", name.value),
             help,
         );
     }
@@ -128,15 +128,15 @@ fn endpoint(
     let mut settings = named(&name.value, top);
     if let Some(separator) = raw.separator.given() {
         let unfit = |c: char| c.is_whitespace() || c.is_control();
-        // Server names never hold such a character, so that no two servers
-        // and tools can come to the same name.
+        // Server names never contain such a character, so two pairs of server and tool cannot have
+        // the same published name.
         let telling = |c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-';
         let fits = separator.value == "__" || separator.value.contains(telling);
         if !fits || separator.value.contains(unfit) {
-            let help = "usual ones are \"__\", \":\" and \"::\"";
+            let help = "common separators are \"__\", \":\" and \"::\"";
             problems.error(
                 &separator.at,
-                "a separator is `__`, or text with a character that no server name holds",
+                "a separator must be `__` or contain a character that server names cannot contain",
                 help,
             );
         }
@@ -146,10 +146,10 @@ fn endpoint(
         settings.uris = Uris::Wrapped;
     }
     if let Some(name_max) = raw.name_max.given() {
-        // Less leaves no room for server, separator, tool and hash.
+        // A smaller limit leaves no room for server, separator, tool and hash.
         if !(20..=128).contains(&name_max.value) {
-            let help = "50 leaves room for what clients put in front";
-            problems.error(&name_max.at, "`name_max` is from 20 to 128", help);
+            let help = "50 leaves room for the prefixes that clients add";
+            problems.error(&name_max.at, "`name_max` must be from 20 to 128", help);
         }
         settings.name_max = name_max.value;
     }
@@ -176,7 +176,7 @@ fn endpoint(
     settings
 }
 
-/// How tools are told of on an endpoint, over what the top of the file says.
+/// Sets how the endpoint describes tools. Unset values are those of the top level.
 fn facade(
     settings: &mut EndpointSettings,
     raw: &RawEndpoint,
@@ -185,19 +185,19 @@ fn facade(
 ) {
     if let Some(pin) = raw.pin.given() {
         settings.facade.pin = pins(&pin.value, servers, problems);
-        // Nothing is said of a word that is wrong anyway.
+        // An invalid `expose` has already been reported.
         if settings.expose != Expose::Search && !matches!(raw.expose, Field::Bad) {
             let what = match settings.expose {
                 Expose::All => "`pin` has no effect here: every tool is listed",
-                _ => "`pin` has no effect here: a lazy endpoint lists its two tools alone",
+                _ => "`pin` has no effect here: a lazy endpoint lists only its two tools",
             };
-            problems.warn(&pin.at, what, "it is for \"expose\": \"search\"");
+            problems.warn(&pin.at, what, "use it with \"expose\": \"search\"");
         }
     }
     if let Some(most) = raw.listing_max_chars.given()
         && !(500..=1_000_000).contains(&most.value)
     {
-        let what = "`listing_max_chars` is from 500 to 1000000";
+        let what = "`listing_max_chars` must be from 500 to 1000000";
         problems.error(&most.at, what, "");
     }
     let facade = &mut settings.facade;
@@ -214,7 +214,7 @@ fn facade(
     set_form!(facade, raw);
 }
 
-/// What the top of the file says for all endpoints.
+/// Returns the settings at the top level, which apply to all endpoints.
 fn facade_of_top(raw: &RawFile) -> FacadeSettings {
     let mut facade = FacadeSettings::default();
     if raw.toon_compression_enabled.value() == Some(&false) {
@@ -224,7 +224,7 @@ fn facade_of_top(raw: &RawFile) -> FacadeSettings {
     facade
 }
 
-/// What is listed all the same. Entries of presets say more than a pattern can.
+/// Returns the patterns of tools to list anyway. Unlike presets, pins accept only plain patterns.
 fn pins(
     given: &[Given<String>],
     servers: &ServerIds<'_>,
@@ -235,18 +235,18 @@ fn pins(
         let (text, at) = (given.value.as_str(), &given.at);
         let item = text.rsplit_once('/').map_or(text, |(_, item)| item);
         if text.starts_with('!') {
-            let what = format!("`{text}` forbids, and `pin` only says what is listed");
-            problems.error(at, what, "a preset can hide tools");
+            let what = format!("`{text}` denies tools, but `pin` can only list them");
+            problems.error(at, what, "use a preset to hide tools");
         } else if item.starts_with('@') {
-            let what = format!("`{text}` goes by hints, which only presets do");
+            let what = format!("`{text}` selects by hints, which only presets support");
             problems.error(at, what, "name tools: server/tool");
         } else if let (Ok(rule), Ok(pin)) = (Rule::parse(text), Pattern::parse(text)) {
             let (server, mut told) = (ServerPart::of(&rule), Told::default());
             servers.check_rule(&rule, server, &mut told, at, problems);
             pins.push(pin);
         } else {
-            let what = format!("`{text}` is no pattern");
-            let help = "write server/tool; * stands for anything inside either part";
+            let what = format!("`{text}` is not a valid pattern");
+            let help = "write server/tool; * matches any text in either part";
             problems.error(at, what, help);
         }
     }

@@ -1,34 +1,34 @@
 //! `envFile`: a file with environment variables for one server.
 //!
-//! The format is that of `.env` files: `NAME=VALUE` in each line, `export ` in
-//! front of it allowed, comments after `#`, values plain or in quotes. Values
-//! are secrets: no message repeats any part of a line.
+//! The format is that of `.env` files: one `NAME=VALUE` per line, optionally after `export `, with
+//! comments after `#` and values plain or quoted. Values are secrets, so messages do not quote any
+//! part of a line.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// More than any file of variables needs.
+/// The size limit of a file, larger than any such file needs to be.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// The variables of a file, in its order.
+/// The variables of a file, in order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct EnvFile {
     pub(super) variables: Vec<(String, String)>,
-    /// The numbers of lines that are no variables.
+    /// The numbers of lines that are not variables.
     pub(super) ignored: Vec<usize>,
 }
 
 impl EnvFile {
-    /// Reads a file; the error completes "... cannot be read: ".
+    /// Reads a file. The error text completes "... cannot be read: ".
     pub(super) fn read(path: &Path) -> Result<EnvFile, String> {
         let failed = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => "there is no such file".to_owned(),
             _ => error.to_string(),
         };
-        // Opening a pipe would wait for its other end.
+        // Opening a pipe would block until a writer opens it.
         if !path.metadata().map_err(failed)?.is_file() {
-            return Err("it is no regular file".to_owned());
+            return Err("it is not a regular file".to_owned());
         }
         let mut bytes = Vec::new();
         let file = File::open(path).map_err(failed)?;
@@ -39,7 +39,7 @@ impl EnvFile {
         }
         let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
         if text.contains('\0') {
-            return Err("there is a NUL character in it".to_owned());
+            return Err("it contains a NUL character".to_owned());
         }
         Ok(EnvFile::parse(&text))
     }
@@ -69,10 +69,9 @@ impl EnvFile {
 }
 
 enum Line<'a> {
-    /// Name, value, and the text after the line, or after the last of them
-    /// where a quoted value takes several.
+    /// The name, the value and the text after the variable. A quoted value may take several lines.
     Variable(&'a str, String, &'a str),
-    /// Empty, or a comment.
+    /// An empty line or a comment.
     Blank,
     Other,
 }
@@ -100,13 +99,13 @@ fn variable(text: &str) -> Line<'_> {
     }
 }
 
-/// The value at the start of `text`, and the text after its line; `None` where
-/// a quote is not closed or something else than a comment follows it.
+/// Returns the value at the start of `text` and the text after its line. Returns `None` if a quote
+/// is not closed, or if anything but a comment follows it.
 fn value(text: &str) -> Option<(String, &str)> {
     let trimmed = text.trim_start_matches([' ', '\t']);
     let Some(quote) = trimmed.chars().next().filter(|c| "'\"`".contains(*c)) else {
         let line = text.lines().next().unwrap_or_default();
-        // A `#` inside of a word is part of it.
+        // A `#` inside a word is part of the value.
         let comment = line.char_indices().find(|(at, c)| {
             *c == '#'
                 && line[..*at]
@@ -141,7 +140,7 @@ fn value(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// The text after the first line break.
+/// Returns the text after the first line break.
 fn next_line(text: &str) -> &str {
     text.split_once('\n').map_or("", |(_, rest)| rest)
 }

@@ -1,4 +1,4 @@
-//! How servers that do nothing any more are found out.
+//! Checks `health`: the detection of servers that no longer respond.
 
 use std::time::Duration;
 
@@ -9,14 +9,15 @@ use crate::config::problem::Problems;
 use crate::config::raw::Health;
 use crate::config::read::Field;
 
-/// Asking more often than this says nothing more of a server and disturbs it.
+/// The shortest interval. More frequent pings would disturb the server without telling more about
+/// it.
 const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A server that has just started to work on something else needs a moment.
+/// The shortest timeout. A server that has just started other work needs a moment to respond.
 const SHORTEST_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// What is said at one place, over what holds around it. `true` where it was
-/// switched off around it switches it on.
+/// Applies the settings of one level to those of the enclosing level. `true` enables checks that
+/// the enclosing level disables.
 pub(super) fn health(
     around: HealthSettings,
     given: &Field<Health>,
@@ -46,8 +47,8 @@ pub(super) fn health(
     if let Some(failures) = raw.failures.given() {
         match u32::try_from(failures.value) {
             Ok(count) if count > 0 => health.failures = count,
-            Ok(_) => problems.error(&failures.at, "`failures` is at least 1", ""),
-            Err(_) => problems.error(&failures.at, "this is too many", ""),
+            Ok(_) => problems.error(&failures.at, "`failures` must be at least 1", ""),
+            Err(_) => problems.error(&failures.at, "this number is too large", ""),
         }
     }
     health
@@ -57,7 +58,7 @@ fn at_least(least: Duration, given: &Field<f64>, problems: &mut Problems<'_>) ->
     let time = seconds(given, Least::MoreThanZero, problems)?;
     if time < least {
         let at = given.at()?;
-        let told = format!("this time is at least {} s", least.as_secs_f64());
+        let told = format!("this time must be at least {} s", least.as_secs_f64());
         problems.error(at, told, "");
         return None;
     }

@@ -1,4 +1,4 @@
-//! The presets of the configuration and of files, and who names them.
+//! Checks presets in the configuration and in files, and the references to them.
 
 mod files;
 
@@ -14,21 +14,20 @@ use crate::config::raw::{RawFile, RawPreset, Selection};
 use crate::config::read::{Field, Given};
 use crate::nearest::nearest;
 
-/// What there is to name.
+/// The presets that other settings may name.
 pub(super) struct Presets {
     pub(super) all: Vec<Preset>,
-    /// Those whose files cannot be used. Whoever names one is allowed nothing.
+    /// Presets whose files cannot be used. A client or endpoint that names one is allowed nothing.
     pub(super) skipped: Vec<String>,
-    /// Where the files are.
+    /// The folder with the files.
     pub(super) folder: Option<PathBuf>,
-    /// What to do about one that is not there.
+    /// The help text for an unknown preset.
     help: &'static str,
-    /// Whether nothing can be said of one that is not there, since the folder
-    /// could not be read.
+    /// True if unknown presets must not be reported, because the folder could not be read.
     in_the_dark: bool,
 }
 
-/// The ids of all servers of the file, started or not.
+/// The ids of all servers in the file, including disabled ones.
 pub(super) struct ServerIds<'a>(Vec<&'a str>);
 
 pub(super) fn check_all(
@@ -43,8 +42,8 @@ pub(super) fn check_all(
         folder: None,
         help: match (&raw.preset_dir, &raw.default_preset_id) {
             (Field::Absent, Field::Absent) => "define it under `presets`, or set `preset_dir`",
-            // That is where broxy keeps them.
-            (Field::Absent, _) => "set \"preset_dir\": \".\" if its file is beside this one",
+            // broxy keeps its presets in files next to the configuration.
+            (Field::Absent, _) => "set \"preset_dir\": \".\" if its file is next to this one",
             _ => "define it under `presets`, or as a file in `preset_dir`",
         },
         in_the_dark: matches!(raw.preset_dir, Field::Bad),
@@ -52,7 +51,7 @@ pub(super) fn check_all(
     for (key, given) in raw.presets.value().iter().flat_map(|presets| &presets.0) {
         let id = given.value.id.given();
         if let Some(id) = id.filter(|id| id.value != key.value) {
-            let what = format!("the preset `{}` calls itself `{}`", key.value, id.value);
+            let what = format!("the preset `{}` has the id `{}`", key.value, id.value);
             problems.error(&id.at, what, "leave `id` out, or make both the same");
         }
         let preset = preset(&key.value, &given.value, &given.at, servers, problems);
@@ -65,18 +64,14 @@ pub(super) fn check_all(
 }
 
 impl Presets {
-    /// Looks after an id that something names.
+    /// Checks that a preset named elsewhere exists.
     pub(super) fn check_named(&self, id: &str, at: &At, problems: &mut Problems<'_>) {
         if self.ids().any(|known| known == id) || self.in_the_dark {
             return;
         }
         if self.skipped.iter().any(|skipped| skipped == id) {
             let what = format!("the file of preset `{id}` is skipped: nothing is allowed here");
-            problems.left_out(
-                at,
-                what,
-                "`narrows check` tells what is wrong with the file",
-            );
+            problems.left_out(at, what, "`narrows check` shows the problem in the file");
             return;
         }
         let known = self.ids().chain(self.skipped.iter().map(String::as_str));
@@ -104,7 +99,7 @@ impl Presets {
             return;
         };
         self.folder = Some(folder.clone());
-        // In messages it stands as the file that names it does.
+        // Messages show the folder relative to the configuration file, as the user named that file.
         let beside = problems.file().parent().map(PathBuf::from);
         let relative = folder.strip_prefix(scope.folder);
         let shown = match relative {
@@ -140,8 +135,8 @@ impl<'a> ServerIds<'a> {
         &self.0
     }
 
-    /// Warns of an entry whose server is none of these: it can match nothing.
-    /// What is in `told` has been said.
+    /// Warns about an entry that names an unknown server, because it can match nothing. Problems
+    /// recorded in `told` are not repeated.
     pub(super) fn check_rule<'r>(
         &self,
         rule: &Rule,
@@ -156,7 +151,8 @@ impl<'a> ServerIds<'a> {
         }
         let readings = server.readings(self.most_slashes());
         let nearest = |reading: &&'r str| nearest(reading, self.0.iter().copied());
-        // Longer ones say more: of `x/b/*` it is `x/b` that is like `x/a`.
+        // Longer readings are more precise: in `x/b/*`, the server is probably `x/b`, similar to
+        // `x/a`.
         let mut longest_first = readings.iter().rev();
         let near = longest_first.find_map(|reading| Some((*reading, nearest(reading)?)));
         let (name, help) = match (near, readings.first()) {
@@ -174,28 +170,28 @@ impl<'a> ServerIds<'a> {
     }
 }
 
-/// What an entry says of its server, which decides what servers it can be about.
+/// The part of an entry that names its server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum ServerPart<'a> {
-    /// All of it, as objects name it.
+    /// The whole id, from an entry written as an object.
     Exact(&'a str),
-    /// All of it, as a pattern, of an entry that goes by a hint.
+    /// The whole pattern, from an entry that selects tools by a hint.
     Whole(&'a str),
-    /// Of a pattern all before its last slash. It ends there or at any slash
-    /// before, since names may hold slashes on either side.
+    /// The part of a pattern before its last slash. The server's id ends there or at any earlier
+    /// slash, because ids and item names may both contain slashes.
     Before(&'a str),
 }
 
-/// What has been found out of the servers of entries.
+/// The results of earlier checks of entries.
 #[derive(Default)]
 pub(super) struct Told<'a> {
     asked: HashSet<ServerPart<'a>>,
-    /// What no server is called.
+    /// Names that match no server.
     missing: HashSet<&'a str>,
 }
 
 impl<'a> ServerPart<'a> {
-    /// That of an entry that is written as a text.
+    /// Returns the server part of an entry written as text.
     pub(super) fn of(rule: &'a Rule) -> ServerPart<'a> {
         let text = rule.text();
         let body = text.strip_prefix('!').unwrap_or(text);
@@ -206,8 +202,7 @@ impl<'a> ServerPart<'a> {
         }
     }
 
-    /// The servers that can be meant, the shortest first, where none has more
-    /// than so many slashes in its id.
+    /// Returns the possible server ids, shortest first, with at most `most_slashes` slashes.
     fn readings(self, most_slashes: usize) -> Vec<&'a str> {
         match self {
             ServerPart::Exact(server) | ServerPart::Whole(server) => vec![server],
@@ -220,7 +215,7 @@ impl<'a> ServerPart<'a> {
     }
 }
 
-/// One preset, whose problems are put where it stands.
+/// Checks one preset and reports problems at its position.
 fn preset(
     id: &str,
     raw: &RawPreset,
@@ -242,21 +237,20 @@ fn preset(
         .iter()
         .all(|list| list.is_none())
     {
-        let help = "add \"tools\": [\"*/*\"] for all of them";
+        let help = "add \"tools\": [\"*/*\"] to allow all tools";
         problems.warn(at, "this preset names no server: it allows nothing", help);
     }
     Preset::new(id, tools, prompts, resources)
 }
 
-/// One of the lists of a preset.
+/// The properties of one list of a preset.
 struct ListKind {
     key: &'static str,
-    /// What its objects name their item by.
+    /// The key by which objects name their item.
     item: &'static str,
 }
 
-/// The rules of a list; `None` where there is none. One that cannot be read
-/// allows nothing.
+/// Returns the rules of a list, or `None` if it is absent. An invalid list allows nothing.
 fn rules<'a>(
     given: &'a Field<Selection>,
     kind: &ListKind,
@@ -274,7 +268,7 @@ fn rules<'a>(
         let selected = &entry.value;
         if selected.rule.is_hint() && key != "tools" {
             let what = format!(
-                "`{}` goes by hints, which only tools have",
+                "`{}` selects by hints, which only tools have",
                 selected.rule.text()
             );
             problems.error(&entry.at, what, "");
@@ -282,7 +276,7 @@ fn rules<'a>(
         let item = selected.exact.as_ref().map(|exact| &exact.key);
         if let Some(item) = item.filter(|item| item.value != kind.item) {
             let what = format!("`{}` does not belong in `{key}`", item.value);
-            problems.error(&item.at, what, format!("there it is `{}`", kind.item));
+            problems.error(&item.at, what, format!("use `{}` there", kind.item));
         }
         let server = match &selected.exact {
             Some(exact) => ServerPart::Exact(&exact.server),
@@ -297,7 +291,7 @@ fn rules<'a>(
         .map(|entry| entry.value.rule.clone())
         .collect();
     if !rules.is_empty() && !rules.iter().any(Rule::allows) {
-        let what = "this list only forbids: it allows nothing";
+        let what = "this list only denies, so it allows nothing";
         problems.warn(&given.at, what, "begin it with \"*/*\"");
     }
     Some(rules)

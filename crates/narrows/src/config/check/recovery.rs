@@ -1,4 +1,4 @@
-//! Where, how long and how much of what was cut is kept.
+//! Checks `recovery`: where, how long and how much cut text is stored.
 
 use narrows_gateway::settings::RecoverySettings;
 
@@ -7,7 +7,7 @@ use crate::config::expand::Scope;
 use crate::config::problem::Problems;
 use crate::config::raw::RawRecovery;
 
-/// A store of less holds hardly a result that is worth cutting.
+/// The size below which a store can hardly hold one result worth cutting.
 const FEW_BYTES: usize = 1024 * 1024;
 
 pub(super) fn recovery(
@@ -23,13 +23,13 @@ pub(super) fn recovery(
     if let Some(max_bytes) = raw.max_bytes.given() {
         recovery.max_bytes = max_bytes.value;
         if max_bytes.value < FEW_BYTES {
-            let what = "this is little: a text that does not fit cannot be kept, and so is not cut";
-            let help = format!("give it {FEW_BYTES} bytes or more");
+            let what = "this is small: a text that does not fit cannot be stored, so it is not cut";
+            let help = format!("use {FEW_BYTES} bytes or more");
             problems.warn(&max_bytes.at, what, help);
         }
     }
     let path = raw.path.given();
-    let instead = "name a folder, or leave `path` out: then it is kept in memory";
+    let instead = "name a folder, or leave `path` out to keep text in memory";
     recovery.path = path.and_then(|given| folder(given, instead, scope, problems));
     recovery
 }

@@ -1,4 +1,4 @@
-//! A server at an address: what its `url` and its `type` say together.
+//! Checks remote servers, whose transport depends on both `url` and `type`.
 
 use http::{HeaderName, HeaderValue, Uri};
 use narrows_gateway::settings::{RemoteProtocol, RemoteSettings, Transport};
@@ -9,11 +9,10 @@ use crate::config::expand::Forms;
 use crate::config::problem::At;
 use crate::config::raw::{RawServer, SharingWord};
 
-/// Stands for the URL of a server that is not started and names a variable
-/// that is not set.
+/// Replaces the URL of a disabled server if the URL names an unset variable.
 const NOT_STARTED: &str = "http://not-started.invalid/";
 
-/// What carries the messages of a server whose file names only its URL.
+/// Returns the transport of a server that has only a URL.
 pub(super) fn implied(url: &str) -> Transport {
     match scheme_of(url).as_deref() {
         Some("ws" | "wss") => Transport::WebSocket,
@@ -26,7 +25,7 @@ impl ServerCheck<'_, '_> {
         let headers = self.headers(server);
         let given = server.url.given();
         let text = given.and_then(|given| self.text(given, Forms::Dollar));
-        // The scheme may have been in a variable.
+        // The scheme may come from a variable.
         let by_url = text.as_deref().map(implied).or(self.transport);
         let transport = self.said.or(by_url)?;
         self.transport = Some(transport);
@@ -39,8 +38,8 @@ impl ServerCheck<'_, '_> {
         let at = &given?.at;
         let url = self.url(at, &text?, transport)?;
         if transport == Transport::Rpc && url.path().trim_end_matches('/').ends_with("/rpc") {
-            let what = "the url ends in /rpc, and /rpc is appended to it";
-            self.problems.warn(at, what, "leave /rpc out of the url");
+            let what = "the url ends in /rpc, but /rpc is appended to it";
+            self.problems.warn(at, what, "remove /rpc from the url");
         }
         Some(RemoteSettings {
             url,
@@ -61,7 +60,7 @@ impl ServerCheck<'_, '_> {
         self.pointless(server.env_file.at(), "envFile", "");
         self.pointless(server.stdio_mode.at(), "stdio_mode", "");
         if transport == Transport::Rpc {
-            let help = "it has no sessions, so that all clients share it";
+            let help = "it has no sessions, so all clients share it";
             let sharing = server.sharing.given();
             let sharing = sharing.filter(|given| given.value != SharingWord::Shared);
             self.pointless(sharing.map(|given| &given.at), "sharing", help);
@@ -69,31 +68,31 @@ impl ServerCheck<'_, '_> {
         }
     }
 
-    /// The URL, with the scheme that the transport has.
+    /// Parses the URL and gives it a scheme of the transport.
     fn url(&mut self, at: &At, text: &str, transport: Transport) -> Option<Uri> {
         if !self.enabled && text.contains("${") {
             return Some(Uri::from_static(NOT_STARTED));
         }
         let Schemes { plain, secure } = schemes(transport);
         if text.trim() != text {
-            let what = "there is a space or a line break at an end of the url";
-            self.problems.error(at, what, "leave it out");
+            let what = "the url starts or ends with white space";
+            self.problems.error(at, what, "remove it");
             return None;
         }
         let Some(scheme) = scheme_of(text) else {
             let help = match mended(text, &schemes(transport)) {
                 Some(url) => format!("write \"{url}\""),
-                None => format!("it starts with {plain} or {secure}"),
+                None => format!("it must start with {plain} or {secure}"),
             };
             self.problems.error(at, "the url has no scheme", help);
             return None;
         };
-        // A scheme may be written in capitals; whoever reads it later knows small letters.
+        // Schemes may be in upper case, but later code expects lower case.
         let text = format!("{scheme}{}", &text[scheme.len()..]);
         let url = match text.parse::<Uri>() {
             Ok(url) => url,
             Err(error) => {
-                let what = format!("the url cannot be read: {error}");
+                let what = format!("the url is invalid: {error}");
                 let help = format!("write \"{secure}host/path\"");
                 self.problems.error(at, what, help);
                 return None;
@@ -106,12 +105,13 @@ impl ServerCheck<'_, '_> {
         let (what, help) = match (scheme.as_str(), transport) {
             _ if url.host().is_none_or(str::is_empty) => {
                 let help = format!("write \"{secure}host/path\"");
-                ("the url names no host".to_owned(), help)
+                ("the url has no host".to_owned(), help)
             }
             ("ws" | "wss", Transport::WebSocket) => return Some(url),
             (scheme @ ("http" | "https"), Transport::WebSocket) => {
                 let meant = scheme.replace("http", "ws");
-                let what = format!("{scheme}:// is taken as {meant}:// here, as the type is ws");
+                let what =
+                    format!("{scheme}:// is read as {meant}:// here, because the type is ws");
                 let help = format!("write {meant}:// in the url");
                 self.problems.warn(at, what, help);
                 let meant = text.replacen(scheme, &meant, 1).parse();
@@ -120,14 +120,15 @@ impl ServerCheck<'_, '_> {
             ("http" | "https", _) => return Some(url),
             (scheme @ ("ws" | "wss"), _) => {
                 let word = transport.as_str();
-                let what = format!("a server of type {word} has no url of scheme `{scheme}`");
+                let what =
+                    format!("a server of type {word} cannot have a url with the scheme `{scheme}`");
                 let http = scheme.replace("ws", "http");
-                let help = format!("say \"type\": \"ws\" if it is a WebSocket, or write {http}://");
+                let help = format!("set \"type\": \"ws\" if it is a WebSocket, or write {http}://");
                 (what, help)
             }
             (scheme, _) => {
-                let what = format!("a url of scheme `{scheme}` is not supported");
-                (what, format!("it starts with {plain} or {secure}"))
+                let what = format!("the url scheme `{scheme}` is not supported");
+                (what, format!("it must start with {plain} or {secure}"))
             }
         };
         self.problems.error(at, what, help);
@@ -139,9 +140,9 @@ impl ServerCheck<'_, '_> {
         for (name, value) in pairs(server.headers.value()) {
             let parsed = HeaderName::from_bytes(name.value.as_bytes());
             if parsed.is_err() {
-                let what = format!("`{}` is no name for a header", name.value);
+                let what = format!("`{}` is not a valid header name", name.value);
                 self.problems
-                    .error(&name.at, what, "letters, digits and dashes");
+                    .error(&name.at, what, "use letters, digits and dashes");
             }
             let text = self.text(value, Forms::DollarAndBare);
             let content = text.and_then(|text| self.header_value(&value.at, &text));
@@ -160,7 +161,8 @@ impl ServerCheck<'_, '_> {
                 Some(value)
             }
             Err(_) => {
-                let help = "headers carry visible ASCII only; is there a line break at its end?";
+                let help =
+                    "headers allow only visible ASCII characters; does it end with a line break?";
                 self.problems
                     .error(at, "this value cannot be sent in a header", help);
                 None
@@ -177,7 +179,8 @@ fn schemes(transport: Transport) -> Schemes {
     Schemes { plain, secure }
 }
 
-/// In small letters. What is no scheme must not pass for one: it may be a secret.
+/// Returns the scheme in lower case. Other text must not pass as a scheme, because it may be a
+/// secret.
 fn scheme_of(url: &str) -> Option<String> {
     let (scheme, _) = url.split_once("://")?;
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');

@@ -1,4 +1,4 @@
-//! One server of the file into the settings of one upstream.
+//! Checks one server and converts it to the settings of one upstream.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -24,20 +24,20 @@ use crate::config::read::Given;
 /// The built-in servers by name.
 const BUILTIN: &[(&str, Builtin)] = &[("demo", Builtin::Demo), ("pruner", Builtin::Pruner)];
 
-/// The largest `timeout` that counts as seconds; see the raw key.
+/// The largest `timeout` that counts as seconds. See the key in `raw.rs`.
 const IN_SECONDS: Duration = Duration::from_secs(1000);
 
-/// What the top of the file says for servers that do not say it themselves.
+/// The settings at the top level that apply to servers without their own.
 #[derive(Clone, Copy)]
 pub(super) struct Top<'a> {
     pub(super) request_timeout: Option<Duration>,
     pub(super) health: HealthSettings,
     pub(super) mask: MaskLimits,
-    /// What servers may name.
+    /// The presets that servers may name.
     pub(super) presets: &'a Presets,
 }
 
-/// What all servers of the file come to.
+/// The checked servers of the file.
 #[derive(Default)]
 pub(super) struct Servers {
     pub(super) upstreams: Vec<ServerSettings>,
@@ -87,7 +87,7 @@ fn check_id(id: &Given<String>, before: &[&Entry], problems: &mut Problems<'_>) 
         problems.error(&id.at, "the id of a server is empty", "give it a name");
     } else if before.iter().any(|other| other.id.value == id.value) {
         let what = format!("duplicate server id '{}'", id.value);
-        problems.error(&id.at, what, "every server has an id of its own");
+        problems.error(&id.at, what, "give every server its own id");
     }
 }
 
@@ -96,7 +96,7 @@ fn is_enabled(server: &RawServer) -> bool {
         && !server.disabled.value().copied().unwrap_or(false)
 }
 
-/// The settings that every kind of server has; id and kind are still to come.
+/// Returns the settings common to all kinds of servers. The caller sets the id and the kind.
 fn common(server: &RawServer, top: Top<'_>, problems: &mut Problems<'_>) -> ServerSettings {
     let mut settings = ServerSettings::new("", UpstreamKind::Builtin(Builtin::Demo));
     let upstream = &mut settings.upstream;
@@ -114,7 +114,7 @@ fn common(server: &RawServer, top: Top<'_>, problems: &mut Problems<'_>) -> Serv
     };
     if let Some(max_links) = server.max_links.given() {
         if max_links.value == 0 {
-            problems.error(&max_links.at, "`max_links` is at least 1", "");
+            problems.error(&max_links.at, "`max_links` must be at least 1", "");
         }
         upstream.max_links = max_links.value;
     }
@@ -125,8 +125,8 @@ fn common(server: &RawServer, top: Top<'_>, problems: &mut Problems<'_>) -> Serv
         upstream.connect_timeout = time;
     }
     let own = seconds(&server.request_timeout_s, Least::MoreThanZero, problems);
-    // Cline and Roo write seconds, Gemini CLI and others milliseconds. Nobody
-    // means less than a second by thousands, or hours by a small number.
+    // Cline and Roo write seconds, Gemini CLI and others milliseconds. A number in the thousands
+    // never means hours, and a small number never means less than a second.
     let foreign = seconds(&server.timeout, Least::MoreThanZero, problems);
     let foreign = foreign.map(|time| if time > IN_SECONDS { time / 1000 } else { time });
     if let Some(time) = own.or(foreign).or(top.request_timeout) {
@@ -151,7 +151,7 @@ fn common(server: &RawServer, top: Top<'_>, problems: &mut Problems<'_>) -> Serv
     settings
 }
 
-/// The lists by which clients choose the tools of a server.
+/// Returns the lists by which clients select the tools of a server.
 fn tool_filter(server: &RawServer) -> ToolFilter {
     let list = |given: &Given<Vec<Given<String>>>| tool_list(&given.at, &given.value);
     let mut filter = ToolFilter::default();
@@ -161,7 +161,7 @@ fn tool_filter(server: &RawServer) -> ToolFilter {
         filter.allow(tool_list(at, names));
     }
     if let Some(Given { value, at }) = server.include_tools.given() {
-        // Gemini CLI takes `name(...)` for calls of `name`.
+        // Gemini CLI reads `name(...)` as calls of `name`.
         let name = |given: &Given<String>| given.value.split('(').next().unwrap_or("").to_owned();
         filter.allow(ToolList::new(&at.path, value.iter().map(name)));
     }
@@ -214,8 +214,7 @@ impl ServerCheck<'_, '_> {
             (false, true) => Some(Transport::Stdio),
             (true, false) => Some(implied(server.url.value().map_or("", String::as_str))),
             (false, false) => {
-                let help =
-                    "keep one of them, or say which by \"type\": \"stdio\" or \"type\": \"http\"";
+                let help = "keep one of them, or choose one with \"type\": \"stdio\" or \"type\": \"http\"";
                 self.problems
                     .error(at, "there is both a `command` and a `url`", help);
                 None
@@ -236,7 +235,7 @@ impl ServerCheck<'_, '_> {
         if found.is_none() {
             let known: Vec<&str> = BUILTIN.iter().map(|(known, _)| *known).collect();
             let what = format!("there is no built-in server `{}`", name.value);
-            let help = format!("there is: {}", known.join(", "));
+            let help = format!("available: {}", known.join(", "));
             self.problems.error(&name.at, what, help);
         }
         found.map(|(_, builtin)| *builtin)

@@ -9,23 +9,23 @@ use crate::config::expand::{
 use crate::config::problem::{At, Problems};
 use crate::config::read::{Given, Map};
 
-/// The check of one server.
+/// The state of checking one server.
 pub(super) struct ServerCheck<'a, 'p> {
     pub(super) scope: Scope<'a>,
     pub(super) problems: &'a mut Problems<'p>,
-    /// A server that is not started may name variables that are not set.
+    /// False for a server that is not started. Its variables may be unset.
     pub(super) enabled: bool,
-    /// What carries its messages, where the file says so.
+    /// The transport given in the file.
     pub(super) said: Option<Transport>,
-    /// The same as far as it is known, said or not.
+    /// The transport as far as it is known, given or implied.
     pub(super) transport: Option<Transport>,
-    /// Variables that are not set.
+    /// The variables that are not set.
     unset: Vec<String>,
-    /// Whether there is a value that a user would have to be asked for.
+    /// True if a value can only be entered by a user.
     asks: bool,
-    /// Why a variable of an editor has no value.
+    /// The reason why an editor variable has no value.
     editor: Option<String>,
-    /// Why its env file cannot be used.
+    /// The reason why the env file cannot be used.
     pub(super) env_file: Option<String>,
 }
 
@@ -48,7 +48,7 @@ impl<'a, 'p> ServerCheck<'a, 'p> {
         }
     }
 
-    /// Why the server has to be left out, if it has to.
+    /// Returns the server as left out, with the reasons, if it cannot be started.
     pub(super) fn left_out(&self, id: &str, place: usize) -> Option<LeftOut> {
         let mut reasons = Vec::new();
         if !self.unset.is_empty() {
@@ -78,7 +78,7 @@ impl<'a, 'p> ServerCheck<'a, 'p> {
         })
     }
 
-    /// A text with its variables replaced; `None` after a problem.
+    /// Replaces the variables in a text. Returns `None` after reporting a problem.
     pub(super) fn text(&mut self, given: &Given<String>, forms: Forms) -> Option<String> {
         if forms == Forms::DollarAndBare
             && let Some(name) = whole_variable(&given.value)
@@ -106,21 +106,21 @@ impl<'a, 'p> ServerCheck<'a, 'p> {
         };
         if expanded.contains('\0') {
             self.problems
-                .error(&given.at, "there is a NUL character in it", "");
+                .error(&given.at, "the value contains a NUL character", "");
             return None;
         }
         Some(expanded)
     }
 
-    /// The value of `$NAME`, which stays as it is if there is no such variable:
-    /// other programs may mean something else by it.
+    /// Returns the value of `$NAME`. An unset name stays unchanged, because it may have a meaning
+    /// for another program.
     fn whole_variable(&mut self, given: &Given<String>, name: &str) -> String {
         if let Some(value) = self.scope.environment.text(name) {
             return value.to_owned();
         }
         if self.enabled {
             let what =
-                format!("environment variable {name} is not set, so that `${name}` stays as it is");
+                format!("environment variable {name} is not set, so `${name}` is used literally");
             let help = format!("set it, or write ${{{name}:-...}} for a default");
             self.problems.warn(&given.at, what, help);
         }
@@ -135,17 +135,17 @@ impl<'a, 'p> ServerCheck<'a, 'p> {
         }
     }
 
-    /// Warns of a key that servers of this type ignore.
+    /// Warns about a key that servers of this type ignore.
     pub(super) fn pointless(&mut self, at: Option<&At>, key: &str, help: &str) {
         if let (Some(at), Some(transport)) = (at, self.transport) {
             let word = transport.as_str();
-            let what = format!("`{key}` means nothing to a server of type {word}");
+            let what = format!("`{key}` has no effect on a server of type {word}");
             self.problems.warn(at, what, help);
         }
     }
 }
 
-/// The entries of a map that may be absent.
+/// Returns the entries of an optional map.
 pub(super) fn pairs(
     map: Option<&Map<String>>,
 ) -> impl Iterator<Item = &(Given<String>, Given<String>)> {

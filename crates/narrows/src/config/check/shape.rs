@@ -1,5 +1,4 @@
-//! What the file says of long results: `shape` in its four places, and the
-//! `mask` in it, which is for the route of plain JSON-RPC.
+//! Checks `shape` at all four levels, and its `mask`, which applies to the plain JSON-RPC route.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -12,16 +11,16 @@ use crate::config::problem::{At, Problems};
 use crate::config::raw::{BinaryWord, RawPrune, RawServer, RawShape, Shape, Tools};
 use crate::config::read::{Field, Given, Table};
 
-/// Where a `shape` stands.
+/// The level of a `shape`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// At the top or in a server.
+    /// At the top level or in a server.
     TopOrServer,
-    /// In an endpoint or a tool, of which the route of plain JSON-RPC knows nothing.
+    /// In an endpoint or a tool, which do not exist on the plain JSON-RPC route.
     EndpointOrTool,
 }
 
-/// What one `shape` says of results on endpoints.
+/// Returns the settings of one `shape` for results on endpoints.
 pub(super) fn choice(
     given: &Field<Shape>,
     standing: Standing,
@@ -38,9 +37,9 @@ pub(super) fn choice(
         Some(Shape::On(raw)) => raw,
     };
     if let (Standing::EndpointOrTool, Some(at)) = (standing, raw.mask.at()) {
-        let what = "`mask` has no effect here: it is for the route of plain JSON-RPC, \
-                    which knows neither endpoints nor tools";
-        problems.warn(at, what, "set it at the top or for a server");
+        let what = "`mask` has no effect here: it applies to the plain JSON-RPC route, \
+                    which has neither endpoints nor tools";
+        problems.warn(at, what, "set it at the top level or in a server");
     }
     let max_chars = raw.max_chars.given();
     let max_chars = max_chars.and_then(|given| budget(given, problems));
@@ -61,7 +60,7 @@ pub(super) fn choice(
     }
 }
 
-/// What is said of the tools of a server, by their own names.
+/// Returns the settings for the tools of a server, by the server's own tool names.
 pub(super) fn of_tools(
     server: &RawServer,
     problems: &mut Problems<'_>,
@@ -78,7 +77,7 @@ pub(super) fn of_tools(
     .collect()
 }
 
-/// A mask as the file writes it.
+/// A mask as configured.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MaskLimits {
     max_chars: i64,
@@ -108,7 +107,7 @@ impl Default for MaskLimits {
 }
 
 impl MaskLimits {
-    /// These limits with what a `shape` says over them.
+    /// Returns these limits, overridden by those of a `shape`.
     pub(super) fn with(self, given: &Field<Shape>, problems: &mut Problems<'_>) -> MaskLimits {
         let Some(Shape::On(shape)) = given.value() else {
             return self;
@@ -134,17 +133,17 @@ impl MaskLimits {
         let kept = self.head_chars.saturating_add(self.tail_chars);
         if most > 0 && kept > most {
             let what = format!(
-                "strings may come out longer than they were: of more than {most} characters, \
+                "masking may make strings longer: of more than {most} characters, \
                  {kept} are kept"
             );
-            let help = format!("let `head_chars` and `tail_chars` be {most} together, or less");
+            let help = format!("set `head_chars` and `tail_chars` to at most {most} in total");
             problems.warn(at, what, help);
         }
     }
 }
 
-/// Naming a budget, or how it is met, asks for one. A `mask` alone says
-/// nothing of endpoints.
+/// Returns true if the keys set a budget or how to meet it. A `mask` alone does not apply to
+/// endpoints.
 fn is_on(raw: &RawShape) -> Option<bool> {
     if raw.max_chars.value().is_some_and(|most| *most <= 0) {
         return Some(false);
@@ -154,7 +153,7 @@ fn is_on(raw: &RawShape) -> Option<bool> {
     (!only_mask).then_some(true)
 }
 
-/// `None` for none.
+/// Returns the budget, or `None` for no budget.
 fn budget(given: &Given<i64>, problems: &mut Problems<'_>) -> Option<usize> {
     if given.value <= 0 {
         return None;
@@ -163,19 +162,19 @@ fn budget(given: &Given<i64>, problems: &mut Problems<'_>) -> Option<usize> {
     let least = ShapeChoice::LEAST_CHARS;
     if budget < least {
         let what = format!(
-            "a budget is at least {least} characters: less leaves no room between the markers"
+            "a budget must be at least {least} characters to leave room between the markers"
         );
-        problems.error(&given.at, what, "0 switches it off");
+        problems.error(&given.at, what, "0 disables it");
     }
     Some(budget)
 }
 
-/// How long it may take. The other keys are the tool's, and checked all the same.
+/// Returns the time limit. The other keys apply only to `prune_text`, but are checked as well.
 fn prune(raw: &RawPrune, problems: &mut Problems<'_>) -> Option<Duration> {
     if let Some(ratio) = raw.max_prune_ratio.given() {
         match (0.0..=1.0).contains(&ratio.value) {
             true => without_effect("max_prune_ratio", &ratio.at, problems),
-            false => problems.error(&ratio.at, "`max_prune_ratio` is from 0 to 1", ""),
+            false => problems.error(&ratio.at, "`max_prune_ratio` must be from 0 to 1", ""),
         }
     }
     if let Some(at) = raw.min_keep_lines.at() {
@@ -184,7 +183,7 @@ fn prune(raw: &RawPrune, problems: &mut Problems<'_>) -> Option<Duration> {
     let given = raw.timeout_ms.given()?;
     let time = Duration::from_millis(given.value as u64);
     if time.is_zero() || time.as_secs_f64() > LONGEST {
-        let what = "a time in milliseconds is more than 0, and less than a year";
+        let what = "a time in milliseconds must be more than 0 and less than a year";
         problems.error(&given.at, what, "");
         return None;
     }
@@ -193,7 +192,7 @@ fn prune(raw: &RawPrune, problems: &mut Problems<'_>) -> Option<Duration> {
 
 fn without_effect(key: &str, at: &At, problems: &mut Problems<'_>) {
     let what = format!("`{key}` has no effect");
-    let help = "`prune_text` is told it with every call, and results on endpoints are pruned \
+    let help = "every call of `prune_text` sets it, and results on endpoints are pruned \
                 to the budget";
     problems.warn(at, what, help);
 }

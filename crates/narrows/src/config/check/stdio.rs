@@ -1,4 +1,4 @@
-//! A server that is started as a child process.
+//! Checks servers that are started as child processes.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::config::expand::{Forms, expand_home};
 use crate::config::problem::At;
 use crate::config::raw::{InheritEnv, RawServer, StdioMode};
 
-/// Lines of an env file that are told one by one.
+/// The maximum number of env file lines to report.
 const LINES_TOLD: usize = 5;
 
 impl ServerCheck<'_, '_> {
@@ -26,8 +26,8 @@ impl ServerCheck<'_, '_> {
         let env = self.variables(server);
         let args = server.args.value().map_or(&[][..], Vec::as_slice);
         let command = server.command.value().map_or(&[][..], |command| &command.0);
-        // All of them are looked at before the first that failed ends it, so
-        // that every variable that is missing is told at once.
+        // All words are expanded before the first failure is returned, so that all unset variables
+        // are reported at once.
         let words: Vec<Option<String>> = command
             .iter()
             .chain(args)
@@ -60,13 +60,13 @@ impl ServerCheck<'_, '_> {
         })
     }
 
-    /// The variables of the server's `envFile`, and after them its own `env`,
-    /// expanded: the last of a name counts.
+    /// Returns the variables of the server's `envFile` followed by its own `env`, expanded. The
+    /// last value of a name applies.
     fn variables(&mut self, server: &RawServer) -> Option<Vec<(String, String)>> {
         let mut variables = self.env_file(server);
         for (name, value) in pairs(server.env.value()) {
             if name.value.is_empty() || name.value.contains(['=', '\0']) {
-                let what = format!("`{}` is no name for a variable", name.value);
+                let what = format!("`{}` is not a valid variable name", name.value);
                 self.problems.error(&name.at, what, "");
             }
             match (self.text(value, Forms::DollarAndBare), &mut variables) {
@@ -77,13 +77,13 @@ impl ServerCheck<'_, '_> {
         variables
     }
 
-    /// The variables in the server's `envFile`; `None` after a problem.
+    /// Reads the variables of the server's `envFile`. Returns `None` after reporting a problem.
     fn env_file(&mut self, server: &RawServer) -> Option<Vec<(String, String)>> {
         let Some(given) = server.env_file.given() else {
             return Some(Vec::new());
         };
         let text = self.text(given, Forms::Dollar)?;
-        // A server that is not started needs none.
+        // A disabled server needs no variables.
         if !self.enabled {
             return Some(Vec::new());
         }
@@ -114,7 +114,7 @@ impl ServerCheck<'_, '_> {
                         "`${workspaceFolder}` stands for the folder of this configuration \
                              file, or the one above `.vscode` and `.cursor`"
                     }
-                    false => "a relative one starts at the folder of this configuration file",
+                    false => "a relative path starts at the folder of this configuration file",
                 };
                 let help = format!(
                     "create it, or fix the path: {starts}; then save this file again or send \

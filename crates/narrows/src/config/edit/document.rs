@@ -1,18 +1,16 @@
-//! A text of JSON with comments in which single values are replaced, added and
-//! removed, and every other byte stays where it is.
+//! A JSON text with comments, in which single values can be replaced, added and removed. All other
+//! bytes stay unchanged.
 //!
-//! The places of values, commas and comments come from the parser that also
-//! reads the configuration; a change is a splice of the text, and a splice
-//! cannot lose what it does not touch. The syntax tree of `jsonc-parser` (0.34)
-//! prints a text as it was, but its edits change bytes outside the edited entry:
+//! The parser that reads the configuration also gives the positions of values, commas and comments.
+//! A change is a splice of the text, so it cannot lose anything outside the splice. The syntax tree
+//! of `jsonc-parser` (0.34) prints a text unchanged, but its edits change bytes outside the edited
+//! entry:
 //! - Removing a member removes the comments on its line.
-//! - Adding a member to an object on one line puts every member of the object on
-//!   a line of its own.
-//! - Adding a member removes blank lines behind the opening and in front of the
-//!   closing bracket.
+//! - Adding a member to an object on one line puts every member of the object on a line of its own.
+//! - Adding a member removes blank lines after the opening and before the closing bracket.
 //!
-//! Its nodes have no positions and no insertion of whitespace, so splices cannot
-//! be combined with it either.
+//! Its nodes have no positions and cannot insert whitespace, so it cannot be combined with splices
+//! either.
 
 use std::ops::Range;
 
@@ -28,10 +26,10 @@ use crate::config::{lower_first, syntax};
 
 const MARK: &str = "\u{feff}";
 
-/// A text whose top is an object.
+/// A text whose top-level value is an object.
 pub(super) struct Document {
     text: String,
-    /// Whether a byte order mark stood in front.
+    /// True if the text started with a byte order mark.
     marked: bool,
 }
 
@@ -39,7 +37,7 @@ pub(super) struct Document {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Step<'a> {
     Key(&'a str),
-    /// The member or element of this index.
+    /// The member or element at this index.
     At(usize),
 }
 
@@ -49,7 +47,7 @@ impl<'a> From<&'a str> for Step<'a> {
     }
 }
 
-/// What a value is.
+/// The type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Object,
@@ -74,7 +72,7 @@ impl Document {
         })?;
         match value.value {
             Some(ast::Value::Object(_)) => Ok(document),
-            Some(_) => Err(EditError::Unfit("the file is no JSON object".to_owned())),
+            Some(_) => Err(EditError::Unfit("the file is not a JSON object".to_owned())),
             None => Err(EditError::Unfit("the file is empty".to_owned())),
         }
     }
@@ -86,7 +84,7 @@ impl Document {
         }
     }
 
-    /// What stands at a place; `None` if nothing does.
+    /// Returns the type of the value at a path, or `None` if the path does not exist.
     pub(super) fn kind(&self, path: &[Step<'_>]) -> Option<Kind> {
         self.look(path, |value| match value {
             ast::Value::StringLit(_) => Kind::String,
@@ -98,7 +96,7 @@ impl Document {
         })
     }
 
-    /// The keys of all members, in order.
+    /// Returns the keys of all members, in order.
     pub(super) fn keys(&self, path: &[Step<'_>]) -> Vec<String> {
         let keys = |value: &ast::Value<'_>| {
             let properties = value.as_object()?.properties.iter();
@@ -108,8 +106,8 @@ impl Document {
         self.look(path, keys).flatten().unwrap_or_default()
     }
 
-    /// What each element of a list is called, and which of `keys` says it: the
-    /// first one that is not null.
+    /// Returns the name of each element of a list and the key that gives it: the first of `keys`
+    /// that is not null.
     pub(super) fn names(
         &self,
         path: &[Step<'_>],
@@ -133,7 +131,7 @@ impl Document {
         self.look(path, names).flatten().unwrap_or_default()
     }
 
-    /// The index of a member.
+    /// Returns the index of a member.
     pub(super) fn position(&self, path: &[Step<'_>], key: &str) -> Option<usize> {
         let position = |value: &ast::Value<'_>| {
             let mut keys = value.as_object()?.properties.iter();
@@ -142,8 +140,8 @@ impl Document {
         self.look(path, position)?
     }
 
-    /// Gives a member of an object another value, or adds it. Nothing happens
-    /// where it says so already, or where there is no object.
+    /// Sets or adds a member of an object. Does nothing if the value is already equal or if there
+    /// is no object.
     pub(super) fn set(&mut self, path: &[Step<'_>], key: &str, value: &Value) {
         match self.position(path, key) {
             Some(at) => self.replace(&[path, &[Step::At(at)]].concat(), value),
@@ -156,7 +154,7 @@ impl Document {
         self.append(path, |style, indent| style.print(value, indent));
     }
 
-    /// Puts another value in the place of one.
+    /// Replaces a value.
     pub(super) fn replace(&mut self, path: &[Step<'_>], value: &Value) {
         let found = self.look(path, |old| (!says(old, value)).then(|| span(old)));
         if let Some(Some(range)) = found {
@@ -167,8 +165,8 @@ impl Document {
         }
     }
 
-    /// Removes a member or an element. Comments beside it stay; of the line it
-    /// stood in nothing is left if nothing else stood there.
+    /// Removes a member or an element. Comments next to it stay. If nothing else is on its line,
+    /// the line is removed.
     pub(super) fn remove(&mut self, path: &[Step<'_>], at: usize) {
         let Some(inside) = self.container(path) else {
             return;
@@ -184,7 +182,7 @@ impl Document {
             (Some(comma), _) if self.is_blank(item.end..comma) => {
                 cuts.push(self.with_line(item.start..comma + 1));
             }
-            // A comment between the two stays.
+            // A comment between the item and its comma stays.
             (Some(comma), _) => {
                 cuts.push(self.with_line(item.clone()));
                 cuts.push(comma..comma + 1);
@@ -204,7 +202,7 @@ impl Document {
         }
     }
 
-    /// Adds what `print` makes for an indentation behind all that is there.
+    /// Appends an item after the existing ones. `print` formats it for a given indentation.
     fn append(&mut self, path: &[Step<'_>], print: impl Fn(&Style, &str) -> String) {
         let Some(inside) = self.container(path) else {
             return;
@@ -226,7 +224,7 @@ impl Document {
             self.end_of_remarks(comma.map_or(last.end, |comma| comma + 1));
         let gap = match begins_line || after_line_comment {
             true => {
-                // Blanks at the end of a line stay there.
+                // Trailing blanks stay on their line.
                 let rest = &self.text[behind..];
                 let line_end = rest.trim_start_matches([' ', '\t']);
                 if line_end.starts_with(['\r', '\n']) {
@@ -247,7 +245,7 @@ impl Document {
         }
     }
 
-    /// The same where there is nothing yet, but perhaps a comment.
+    /// Adds the first item of an object or array that may contain comments.
     fn append_first(
         &mut self,
         inside: &Inside,
@@ -267,7 +265,7 @@ impl Document {
         self.text.replace_range(begin..inside.close, &added);
     }
 
-    /// Hands the value at a place to `look`.
+    /// Passes the value at a path to `look`.
     fn look<T>(&self, path: &[Step<'_>], look: impl FnOnce(&ast::Value<'_>) -> T) -> Option<T> {
         let parsed = parse_to_ast(&self.text, &CollectOptions::default(), &syntax());
         let top = parsed.ok()?.value?;
@@ -307,15 +305,15 @@ impl Document {
         })?
     }
 
-    /// The comma that comes next, behind whitespace and comments.
+    /// Returns the next comma if only whitespace and comments come before it.
     fn comma_after(&self, from: usize) -> Option<usize> {
         let tokens = self.tokens_after(from);
         let next = tokens.iter().find(|token| !is_comment(token))?;
         matches!(next.token, Token::Comma).then(|| next.start())
     }
 
-    /// Where comments end that stand on the same line, and whether the last of
-    /// them goes to its end.
+    /// Returns the end of the comments on the same line, and true if the last one is a line
+    /// comment.
     fn end_of_remarks(&self, from: usize) -> (usize, bool) {
         let mut end = from;
         for token in self.tokens_after(from) {
@@ -331,7 +329,7 @@ impl Document {
         (end, false)
     }
 
-    /// The tokens that begin at a place or behind it, comments among them.
+    /// Returns the tokens, including comments, that start at or after a position.
     fn tokens_after(&self, from: usize) -> Vec<TokenAndRange<'_>> {
         let options = CollectOptions {
             comments: CommentCollectionStrategy::AsTokens,
@@ -344,8 +342,8 @@ impl Document {
         tokens.split_off(first)
     }
 
-    /// A range with the whitespace that separates it from its neighbours: its
-    /// line where it stands alone in it, else the blanks in front of it.
+    /// Extends a range by the whitespace around it: the whole line if nothing else is on it, else
+    /// the blanks before it.
     fn with_line(&self, range: Range<usize>) -> Range<usize> {
         let blank = [' ', '\t'];
         let before = self.text[..range.start].trim_end_matches(blank);
@@ -371,12 +369,12 @@ impl Document {
             }
             0 if is_first => range.start..end,
             1.. if begins_line => before.len()..end + line_end,
-            // The text in front of it keeps its line end.
+            // The text before the range keeps its line end.
             _ => before.len()..range.end,
         }
     }
 
-    /// Returns true if the line before this place ends with a line comment.
+    /// Returns true if the line before the position ends with a line comment.
     fn is_remark_before(&self, at: usize) -> bool {
         let is_remark = |token: &TokenAndRange<'_>| {
             let is_line = matches!(token.token, Token::CommentLine(_));
@@ -385,7 +383,7 @@ impl Document {
         self.tokens_after(0).iter().any(is_remark)
     }
 
-    /// Whether nothing but whitespace is left in it without its only item.
+    /// Returns true if only whitespace remains after removing the only item.
     fn is_empty_without(&self, inside: &Inside, item: &Range<usize>, comma: Option<usize>) -> bool {
         let behind = match comma {
             Some(comma) => self.is_blank(item.end..comma) && self.is_blank(comma + 1..inside.close),
@@ -398,7 +396,7 @@ impl Document {
         self.text[range].trim().is_empty()
     }
 
-    /// The whitespace that the line of a place begins with.
+    /// Returns the indentation of the line at a position.
     fn indent_of_line(&self, at: usize) -> &str {
         let before = &self.text[..at];
         let line = before.rfind('\n').map_or(0, |end| end + 1);
@@ -408,9 +406,9 @@ impl Document {
     }
 }
 
-/// An object or an array.
+/// The positions in an object or an array.
 struct Inside {
-    /// Where its brackets are.
+    /// The positions of the brackets.
     open: usize,
     close: usize,
     items: Vec<Range<usize>>,
@@ -431,7 +429,7 @@ fn is_comment(token: &TokenAndRange<'_>) -> bool {
     matches!(token.token, Token::CommentLine(_) | Token::CommentBlock(_))
 }
 
-/// Whether a value of the text is this one. The parser bounds its depth.
+/// Returns true if a value of the text equals `expected`. The parser limits the depth.
 fn says(value: &ast::Value<'_>, expected: &Value) -> bool {
     match (value, expected) {
         (ast::Value::StringLit(text), Value::String(expected)) => *text.value == **expected,

@@ -1,17 +1,17 @@
-//! Values as a person would write them into a configuration file.
+//! Prints values in the usual layout of configuration files.
 
 use serde_json::Value;
 
-/// How a document is laid out.
+/// The layout of a document.
 pub(super) struct Style {
-    /// What one level is indented by.
+    /// The indentation of one level.
     pub(super) unit: String,
     pub(super) line_end: &'static str,
-    /// Whether all of it stands in one line.
+    /// True if the document is on one line.
     pub(super) in_one_line: bool,
 }
 
-/// Longer lists of plain values are written one below the other.
+/// The maximum length of a list of plain values on one line.
 const LINE: usize = 80;
 
 impl Style {
@@ -27,27 +27,27 @@ impl Style {
         });
         let unit = indents.min_by_key(|indent| indent.len()).unwrap_or("  ");
         Style {
-            // Somebody's art is no level.
+            // Deeper indentation is probably alignment and not one level.
             unit: if unit.len() > 8 { "  " } else { unit }.to_owned(),
             line_end,
             in_one_line: !text.trim().contains('\n'),
         }
     }
 
-    /// The text of a value that begins on a line indented by `indent`.
+    /// Formats a value that starts on a line indented by `indent`.
     pub(super) fn print(&self, value: &Value, indent: &str) -> String {
         let mut out = String::new();
         self.write(value, indent, &mut out);
         out
     }
 
-    /// The text of a member.
+    /// Formats a member.
     pub(super) fn member(&self, key: &str, value: &Value, indent: &str) -> String {
         let key = Value::from(key);
         format!("{key}: {}", self.print(value, indent))
     }
 
-    // Values are from JSON texts whose parser bounds their depth.
+    // The depth is limited by the parser of the JSON texts that the values come from.
     fn write(&self, value: &Value, indent: &str, out: &mut String) {
         let one_line = self.in_one_line || is_short(value);
         let deeper = format!("{indent}{}", self.unit);
@@ -87,7 +87,7 @@ impl Style {
     }
 }
 
-/// A list like that of a command's arguments.
+/// Returns true for a short list of plain values, such as the arguments of a command.
 fn is_short(value: &Value) -> bool {
     let Value::Array(elements) = value else {
         return false;

@@ -1,4 +1,4 @@
-//! A text and a change in, the text as it should be out.
+//! Tests of edits: each gives a text, a change and the expected text.
 
 mod properties;
 
@@ -302,10 +302,13 @@ fn what_cannot_be_changed_so() {
         (remove("z"), "no server 'z'"),
         (replace("z", json!({})), "no server 'z'"),
         (enable("z", true), "no server 'z'"),
-        (enable("b", true), "the entry of server 'b' is no object"),
-        (add("c", json!(1)), "a server is written as an object"),
-        (put_preset("p", json!({})), "`presets` is no object"),
-        (switch("x", Some("p")), "`x` is no object"),
+        (
+            enable("b", true),
+            "the entry of server 'b' is not an object",
+        ),
+        (add("c", json!(1)), "a server must be an object"),
+        (put_preset("p", json!({})), "`presets` is not an object"),
+        (switch("x", Some("p")), "`x` is not an object"),
         (Change::RemovePreset { id: "p".into() }, "no preset 'p'"),
     ] {
         let told = match edit(text, &change) {

@@ -1,4 +1,4 @@
-//! Values of the configuration file that can be written in more than one way.
+//! Configuration values that have more than one form.
 
 use jsonc_parser::ast::BooleanLit;
 use narrows_gateway::preset::{BadRule, Hint, Rule};
@@ -8,7 +8,7 @@ use crate::config::problem::{At, Problems};
 use crate::config::read::{Field, Given, Map, Node, Read, read_list, unknown_word};
 use crate::nearest::nearest;
 
-/// `false` for off, or what to do; `true` says nothing more than that.
+/// `false` disables shaping, an object sets it, and `true` enables it with the default settings.
 #[derive(Debug)]
 pub(crate) enum Shape {
     Off,
@@ -33,7 +33,8 @@ impl Read for Shape {
     }
 }
 
-/// `false` for never, or when; `true` says nothing more than that.
+/// `false` disables health checks, an object sets them, and `true` enables them with the default
+/// settings.
 #[derive(Debug)]
 pub(crate) enum Health {
     Off,
@@ -58,7 +59,7 @@ impl Read for Health {
     }
 }
 
-/// How often: so many a minute, or that and how many at once.
+/// A request rate: requests per minute, or that and a burst size.
 #[derive(Debug)]
 pub(crate) enum RateChoice {
     PerMinute(usize),
@@ -80,7 +81,7 @@ impl Read for RateChoice {
     }
 }
 
-/// The program and, where it is written as an array, its first arguments.
+/// The program, followed by its first arguments if it is written as an array.
 #[derive(Debug)]
 pub(crate) struct Command(pub(crate) Vec<Given<String>>);
 
@@ -96,8 +97,8 @@ impl Read for Command {
     }
 }
 
-/// What carries the messages of a server. Case, `-` and `_` count for nothing:
-/// clients agree on the words and not on their spelling.
+/// The transport of a server. Case, `-` and `_` are ignored, because clients spell the same words
+/// differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TransportWord {
     Stdio,
@@ -116,7 +117,7 @@ impl Read for TransportWord {
         let mut word = node.text().unwrap_or_default().to_ascii_lowercase();
         word.retain(|c| !matches!(c, '-' | '_'));
         Some(match word.as_str() {
-            // `local` is what Copilot CLI and OpenCode write.
+            // Copilot CLI and OpenCode write `local`.
             "stdio" | "local" => TransportWord::Stdio,
             "http" | "streamablehttp" | "httpstream" => TransportWord::Http,
             "sse" | "httpsse" => TransportWord::Sse,
@@ -131,7 +132,7 @@ impl Read for TransportWord {
     }
 }
 
-/// Settings by tool, or the only tools that may be used.
+/// Settings per tool, or the list of allowed tools.
 #[derive(Debug)]
 pub(crate) enum Tools {
     Settings(Map<RawTool>),
@@ -174,10 +175,10 @@ impl Read for InheritEnv {
     }
 }
 
-/// Which preset is in force.
+/// The preset to apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PresetChoice {
-    /// Everything is allowed.
+    /// No preset, so that everything is allowed.
     Free,
     Named(String),
 }
@@ -199,7 +200,7 @@ impl Read for PresetChoice {
     }
 }
 
-/// Entries of a preset, in order: patterns `server/tool`, or exact ones as objects.
+/// The entries of a preset, in order: patterns `server/tool`, or objects with exact names.
 #[derive(Debug)]
 pub(crate) struct Selection(pub(crate) Vec<Given<Selected>>);
 
@@ -214,14 +215,14 @@ impl Read for Selection {
 #[derive(Debug)]
 pub(crate) struct Selected {
     pub(crate) rule: Rule,
-    /// What an object says apart from one another, and a pattern in one.
+    /// The server and key of an entry written as an object. A pattern holds both in one text.
     pub(crate) exact: Option<Exact>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Exact {
     pub(crate) server: String,
-    /// The key that says what it is about, and so in which list it belongs.
+    /// The key of the item, which determines the list that the entry belongs to.
     pub(crate) key: Given<&'static str>,
 }
 
@@ -257,7 +258,7 @@ fn exact(raw: &RawSelected, node: &Node<'_>, problems: &mut Problems<'_>) -> Opt
     let (item, another) = (there.next(), there.next());
     if raw.server_id.is_absent() || item.is_none() || another.is_some() {
         let help = "write {\"serverId\": \"...\", \"toolName\": \"...\"}";
-        problems.error(&node.at, "an entry names one server and one item", help);
+        problems.error(&node.at, "an entry must name one server and one item", help);
         return None;
     }
     let (value, item) = item?;
@@ -281,22 +282,26 @@ fn exact(raw: &RawSelected, node: &Node<'_>, problems: &mut Problems<'_>) -> Opt
 fn not_a_rule(node: &Node<'_>, bad: &BadRule, problems: &mut Problems<'_>) {
     match bad {
         BadRule::NoPattern(pattern) => {
-            let help = "write server/tool; * stands for anything inside either part";
-            problems.error(&node.at, format!("`{pattern}` is no pattern"), help);
+            let help = "write server/tool; * matches any text in either part";
+            problems.error(
+                &node.at,
+                format!("`{pattern}` is not a valid pattern"),
+                help,
+            );
         }
         BadRule::NoHint(word) => {
             let words = || Hint::WORDS.into_iter();
             let all: Vec<String> = words().map(|word| format!("@{word}")).collect();
-            let mut help = format!("one of {}", all.join(", "));
+            let mut help = format!("use one of {}", all.join(", "));
             if let Some(near) = nearest(word, words()) {
-                help = format!("did you mean `@{near}`? It is {help}");
+                help = format!("did you mean `@{near}`? Otherwise {help}");
             }
-            problems.error(&node.at, format!("`@{word}` is no hint"), help);
+            problems.error(&node.at, format!("`@{word}` is not a known hint"), help);
         }
     }
 }
 
-/// Recognised but not looked into.
+/// A recognised value that is not read.
 #[derive(Debug)]
 pub(crate) struct Anything;
 
@@ -308,12 +313,11 @@ impl Read for Anything {
     }
 }
 
-/// A server and what it is called. One that could not be read at all is kept
-/// by name, so that a second one of the same name is still found.
+/// A server and its id. An unreadable server keeps its id, so that duplicates are still found.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) id: Given<String>,
-    /// The place of the server as a whole.
+    /// The position of the server as a whole.
     pub(crate) at: At,
     pub(crate) server: Option<RawServer>,
 }
@@ -344,7 +348,7 @@ impl Read for ServersById {
     }
 }
 
-/// Servers one after the other, each saying its own id.
+/// A list of servers, each with its own id.
 #[derive(Debug)]
 pub(crate) struct ServersInList(pub(crate) Vec<Entry>);
 
@@ -370,7 +374,7 @@ impl Read for ServersInList {
                 (None, Some(server)) if server.id.is_absent() && server.name.is_absent() => {
                     problems.error(&element.at, "a server without an id", "add \"id\": \"...\"");
                 }
-                // Its type is wrong, which has been said.
+                // The wrong type has already been reported.
                 (None, _) => {}
             }
         }
@@ -387,7 +391,7 @@ fn id_of(node: &Node<'_>) -> Option<Given<String>> {
     Some(Given { value, at })
 }
 
-/// Either form: VS Code's object or a list.
+/// Either form: the object that VS Code writes, or a list.
 #[derive(Debug)]
 pub(crate) struct Servers(pub(crate) Vec<Entry>);
 

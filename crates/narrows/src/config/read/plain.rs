@@ -1,4 +1,4 @@
-//! Values that every configuration has: texts, numbers, lists, maps.
+//! Reads values common to all configurations: texts, numbers, lists and maps.
 
 use super::{Given, Node, Read, duplicate_key};
 use crate::config::problem::Problems;
@@ -79,8 +79,8 @@ impl Read for Vec<Given<String>> {
     }
 }
 
-/// Every element that can be used; one that cannot spoils the whole, since a
-/// list without it would mean something else.
+/// Reads a list. One invalid element makes the whole list invalid, because a list without it would
+/// have another meaning.
 pub(crate) fn read_list<T: Read>(
     node: &Node<'_>,
     expected: &str,

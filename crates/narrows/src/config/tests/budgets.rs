@@ -1,5 +1,4 @@
-//! `shape` in its four places, `recovery`, and what the route of plain
-//! JSON-RPC is told.
+//! Tests of `shape` at its four levels, `recovery`, and the masks of the plain JSON-RPC route.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -32,7 +31,7 @@ const OFF: ShapeChoice = ShapeChoice {
     ..OPEN
 };
 
-/// What a top-level `shape` comes to.
+/// Returns the settings of a top-level `shape`.
 #[track_caller]
 fn shape(text: &str) -> ShapeChoice {
     let text = format!(r#"{{"mcpServers": {{"demo": {{"type": "builtin"}}}}, "shape": {text}}}"#);
@@ -124,7 +123,7 @@ fn the_mask_of_a_server_goes_over_that_of_the_top_key_by_key() {
     let server = r#", "shape": {"mask": {"head_chars": 0, "tail_chars": 5}}"#;
     let (of_server, of_top) = (Mask::new(6000, 0, 5), Mask::new(6000, 10, 2000));
     assert_eq!(masks(top, server), (of_server, of_top));
-    // A budget that is off says nothing of the route.
+    // A disabled budget does not affect the mask of the route.
     assert_eq!(masks(top, r#", "shape": false"#), (of_top, of_top));
     assert_eq!(masks(r#", "shape": false"#, ""), (default, default));
     for off in ["0", "-1"] {
@@ -154,12 +153,12 @@ fn what_is_wrong_with_shapes() {
             "shape": {"prune": {"max_prune_ratio": 1.01, "min_keep_lines": -1, "timeout_ms": 0},
                       "mask": {"max_chars": "4000", "head_chars": -1, "tail_chars": 1.5}}}"#,
         expect![[r#"
-            error: narrows.json:1:68: server 'demo': a budget is at least 1000 characters: less leaves no room between the markers
+            error: narrows.json:1:68: server 'demo': a budget must be at least 1000 characters to leave room between the markers
               path: mcpServers.demo.shape.max_chars
-              help: 0 switches it off
+              help: 0 disables it
             error: narrows.json:1:83: server 'demo': unknown value of `binary` `notes`
               path: mcpServers.demo.shape.binary
-              help: did you mean `note`? It is one of keep, note
+              help: did you mean `note`? Otherwise use one of keep, note
             error: narrows.json:1:121: server 'demo': expected true, false or an object, found a string
               path: mcpServers.demo.tools.echo.shape
             error: narrows.json:2:60: expected a whole number
@@ -169,11 +168,11 @@ fn what_is_wrong_with_shapes() {
             warning: narrows.json:2:86: unknown key `max_char`
               path: endpoints.small.shape.max_char
               help: did you mean `max_chars`?
-            error: narrows.json:3:52: `max_prune_ratio` is from 0 to 1
+            error: narrows.json:3:52: `max_prune_ratio` must be from 0 to 1
               path: shape.prune.max_prune_ratio
             error: narrows.json:3:76: expected a whole number, 0 or more
               path: shape.prune.min_keep_lines
-            error: narrows.json:3:94: a time in milliseconds is more than 0, and less than a year
+            error: narrows.json:3:94: a time in milliseconds must be more than 0 and less than a year
               path: shape.prune.timeout_ms
             error: narrows.json:4:45: expected a whole number, found a string
               path: shape.mask.max_chars
@@ -186,9 +185,9 @@ fn what_is_wrong_with_shapes() {
     check(
         r#"{"mcpServers": {"demo": {"type": "builtin", "shape": {"prune": {"max_prune_ratio": -0.1, "timeout_ms": 99999999999999}}}}}"#,
         expect![[r#"
-            error: narrows.json:1:84: server 'demo': `max_prune_ratio` is from 0 to 1
+            error: narrows.json:1:84: server 'demo': `max_prune_ratio` must be from 0 to 1
               path: mcpServers.demo.shape.prune.max_prune_ratio
-            error: narrows.json:1:104: server 'demo': a time in milliseconds is more than 0, and less than a year
+            error: narrows.json:1:104: server 'demo': a time in milliseconds must be more than 0 and less than a year
               path: mcpServers.demo.shape.prune.timeout_ms
         "#]],
     );
@@ -201,18 +200,18 @@ fn what_has_no_effect_in_a_shape_is_told() {
             "endpoints": {"small": {"shape": {"mask": {}}}},
             "shape": {"prune": {"max_prune_ratio": 0.55, "min_keep_lines": 0, "timeout_ms": 1}}}"#,
         expect![[r#"
-            warning: narrows.json:1:119: server 'demo': `mask` has no effect here: it is for the route of plain JSON-RPC, which knows neither endpoints nor tools
+            warning: narrows.json:1:119: server 'demo': `mask` has no effect here: it applies to the plain JSON-RPC route, which has neither endpoints nor tools
               path: mcpServers.demo.tools.echo.shape.mask
-              help: set it at the top or for a server
-            warning: narrows.json:2:55: `mask` has no effect here: it is for the route of plain JSON-RPC, which knows neither endpoints nor tools
+              help: set it at the top level or in a server
+            warning: narrows.json:2:55: `mask` has no effect here: it applies to the plain JSON-RPC route, which has neither endpoints nor tools
               path: endpoints.small.shape.mask
-              help: set it at the top or for a server
+              help: set it at the top level or in a server
             warning: narrows.json:3:52: `max_prune_ratio` has no effect
               path: shape.prune.max_prune_ratio
-              help: `prune_text` is told it with every call, and results on endpoints are pruned to the budget
+              help: every call of `prune_text` sets it, and results on endpoints are pruned to the budget
             warning: narrows.json:3:76: `min_keep_lines` has no effect
               path: shape.prune.min_keep_lines
-              help: `prune_text` is told it with every call, and results on endpoints are pruned to the budget
+              help: every call of `prune_text` sets it, and results on endpoints are pruned to the budget
             demo builtin Demo
         "#]],
     );
@@ -225,12 +224,12 @@ fn a_mask_that_keeps_more_than_it_allows_is_told() {
                            "pruner": {"type": "builtin", "shape": {"mask": {"max_chars": 4001}}}},
             "shape": {"mask": {"max_chars": 3999}}}"#,
         expect![[r#"
-            warning: narrows.json:1:63: server 'demo': strings may come out longer than they were: of more than 3999 characters, 7000 are kept
+            warning: narrows.json:1:63: server 'demo': masking may make strings longer: of more than 3999 characters, 7000 are kept
               path: mcpServers.demo.shape.mask
-              help: let `head_chars` and `tail_chars` be 3999 together, or less
-            warning: narrows.json:3:31: strings may come out longer than they were: of more than 3999 characters, 4000 are kept
+              help: set `head_chars` and `tail_chars` to at most 3999 in total
+            warning: narrows.json:3:31: masking may make strings longer: of more than 3999 characters, 4000 are kept
               path: shape.mask
-              help: let `head_chars` and `tail_chars` be 3999 together, or less
+              help: set `head_chars` and `tail_chars` to at most 3999 in total
             demo builtin Demo
             pruner builtin Pruner
         "#]],
@@ -274,11 +273,11 @@ fn what_is_wrong_with_recovery() {
         r#"{"mcpServers": {"demo": {"type": "builtin"}},
             "recovery": {"ttl_s": 0, "max_bytes": 1048575, "path": "${NOT_SET}/${NEITHER}"}}"#,
         expect![[r#"
-            error: narrows.json:2:35: a time in seconds is more than 0, and less than a year
+            error: narrows.json:2:35: a time in seconds must be more than 0 and less than a year
               path: recovery.ttl_s
-            warning: narrows.json:2:51: this is little: a text that does not fit cannot be kept, and so is not cut
+            warning: narrows.json:2:51: this is small: a text that does not fit cannot be stored, so it is not cut
               path: recovery.max_bytes
-              help: give it 1048576 bytes or more
+              help: use 1048576 bytes or more
             error: narrows.json:2:68: environment variable NOT_SET is not set
               path: recovery.path
               help: set it, or give a default: ${NOT_SET:-...}
@@ -298,9 +297,9 @@ fn what_is_wrong_with_recovery() {
     check(
         r#"{"mcpServers": {"demo": {"type": "builtin"}}, "recovery": {"path": "${input:folder}"}}"#,
         expect![[r#"
-            error: narrows.json:1:68: there is nobody to ask for ${input:...}
+            error: narrows.json:1:68: cannot prompt for ${input:...}
               path: recovery.path
-              help: set an environment variable and name it as ${VAR}
+              help: set an environment variable and refer to it as ${VAR}
         "#]],
     );
     check(
@@ -308,13 +307,13 @@ fn what_is_wrong_with_recovery() {
         expect![[r#"
             error: narrows.json:1:68: the name of the folder is empty
               path: recovery.path
-              help: name a folder, or leave `path` out: then it is kept in memory
+              help: name a folder, or leave `path` out to keep text in memory
         "#]],
     );
     check(
         r#"{"mcpServers": {"demo": {"type": "builtin"}}, "recovery": {"path": "a\u0000b"}}"#,
         expect![[r#"
-            error: narrows.json:1:68: there is a NUL character in it
+            error: narrows.json:1:68: the value contains a NUL character
               path: recovery.path
         "#]],
     );

@@ -1,4 +1,4 @@
-//! Clients, their tokens and their rights.
+//! Tests of clients, their tokens and their rights.
 
 use expect_test::expect;
 use narrows_gateway::settings::{ClientSettings, DoorName, Doors, Rate, TokenDigest};
@@ -8,7 +8,7 @@ use super::{check, outcome};
 use crate::config::AdminChecked;
 use crate::config::clients::written;
 
-/// A file with these clients and one server, `files`.
+/// Returns a file with these clients and one server, `files`.
 fn file(clients: &str) -> String {
     format!(
         r#"{{"mcpServers": {{"files": {{"command": "x"}}}}, "presets": {{"review": {{"tools": ["files/*"]}}}},
@@ -85,9 +85,9 @@ fn without_a_word_everybody_comes_in_and_nobody_operates_from_afar() {
     check(
         &file("{}"),
         expect![[r#"
-            warning: narrows.json:2:12: there are no clients here: who reaches the gateway may use it
+            warning: narrows.json:2:12: `clients` is empty, so anyone who can reach the gateway may use it
               path: clients
-              help: `narrows token NAME` makes a token for one
+              help: `narrows token NAME` creates a token for a client
             files stdio "x" [] Newline
         "#]],
     );
@@ -141,41 +141,41 @@ fn what_is_wrong_with_clients() {
         expect![[r#"
             error: narrows.json:3:1: a client needs a token
               path: clients.none
-              help: `narrows token NAME` makes one; only `anonymous` goes without
-            error: narrows.json:4:24: `anonymous` is who brings no token, so it has none
+              help: `narrows token NAME` creates one; only `anonymous` has none
+            error: narrows.json:4:24: `anonymous` stands for clients without a token, so it cannot have one
               path: clients.anonymous.token
               help: give the client another name
-            error: narrows.json:6:18: this is the token of client `one`, too
+            error: narrows.json:6:18: client `one` has the same token
               path: clients.two.token
-              help: give each a token of its own; `narrows token` makes them
-            error: narrows.json:7:20: this is the digest of nothing, which is no token
+              help: give each client its own token; `narrows token` creates one
+            error: narrows.json:7:20: this is the digest of an empty token
               path: clients.empty.token
-              help: `narrows token` makes a token
-            error: narrows.json:8:1: this is no name for a client
+              help: `narrows token` creates a token
+            error: narrows.json:8:1: this is not a valid client name
               path: clients["a b"]
-              help: 1 to 64 of: letters, digits, . _ -
+              help: use 1 to 64 letters, digits, dots, underscores or dashes
             error: narrows.json:8:18: expected a string, found a number
               path: clients["a b"].token
               help: put the value in quotes
             error: narrows.json:9:5: expected an object, found an array
               path: clients[""]
-            error: narrows.json:10:21: this is no digest of a token, and tokens themselves do not belong here
+            error: narrows.json:10:21: this is not the digest of a token; tokens themselves do not belong here
               path: clients.limits.token
-              help: write "sha256:" and 64 hex digits; `narrows token --hash` makes it of a token
+              help: write "sha256:" and 64 hex digits; `narrows token --hash` prints the digest of a token
             error: narrows.json:10:32: unknown key `max_call`
               path: clients.limits.max_call
               help: did you mean `max_calls`?
-            error: narrows.json:10:60: this limit is at least 1
+            error: narrows.json:10:60: this limit must be at least 1
               path: clients.limits.max_calls
-              help: take the client out to lock it out
+              help: to lock a client out, remove it
             error: narrows.json:10:79: expected a whole number, 0 or more
               path: clients.limits.max_sessions
-            error: narrows.json:10:91: a rate is 1 to 1000000 requests
+            error: narrows.json:10:91: a rate must be 1 to 1000000 requests
               path: clients.limits.rate
             error: narrows.json:11:1: a client needs a token
               path: clients.rates
-              help: `narrows token NAME` makes one; only `anonymous` goes without
-            error: narrows.json:11:34: `per_minute` is not there
+              help: `narrows token NAME` creates one; only `anonymous` has none
+            error: narrows.json:11:34: `per_minute` is missing
               path: clients.rates.rate
               help: write {"per_minute": 600, "burst": 60}
             error: narrows.json:11:58: there is no preset `revue`
@@ -183,8 +183,8 @@ fn what_is_wrong_with_clients() {
               help: did you mean `review`?
             error: narrows.json:12:1: a client needs a token
               path: clients.more
-              help: `narrows token NAME` makes one; only `anonymous` goes without
-            error: narrows.json:12:18: a rate is 1 to 1000000 requests
+              help: `narrows token NAME` creates one; only `anonymous` has none
+            error: narrows.json:12:18: a rate must be 1 to 1000000 requests
               path: clients.more.rate
             error: narrows.json:12:48: unknown key `per_hour`
               path: clients.more.rate.per_hour
@@ -193,12 +193,12 @@ fn what_is_wrong_with_clients() {
               help: put the value in brackets: ["..."]
             error: narrows.json:13:1: a client needs a token
               path: clients.much
-              help: `narrows token NAME` makes one; only `anonymous` goes without
-            error: narrows.json:13:18: a rate is 1 to 1000000 requests
+              help: `narrows token NAME` creates one; only `anonymous` has none
+            error: narrows.json:13:18: a rate must be 1 to 1000000 requests
               path: clients.much.rate
             error: narrows.json:14:1: a client needs a token
               path: clients.text
-              help: `narrows token NAME` makes one; only `anonymous` goes without
+              help: `narrows token NAME` creates one; only `anonymous` has none
             error: narrows.json:14:18: expected a number or an object, found a string
               path: clients.text.rate
         "#]],
@@ -233,21 +233,21 @@ fn doors_that_are_not_there_are_told_and_what_is_no_door_is_wrong() {
             digest("b")
         )),
         expect![[r#"
-            error: narrows.json:2:117: `/mcp` is no endpoint
+            error: narrows.json:2:117: `/mcp` is not an endpoint
               path: clients.a.endpoints[0]
               help: write the name of an endpoint (`default` is at /mcp), servers/ID, servers/* or rpc
-            error: narrows.json:2:125: `servers/` is no endpoint
+            error: narrows.json:2:125: `servers/` is not an endpoint
               path: clients.a.endpoints[1]
               help: write the name of an endpoint (`default` is at /mcp), servers/ID, servers/* or rpc
             error: narrows.json:2:137: `` is no endpoint
               path: clients.a.endpoints[2]
               help: write the name of an endpoint (`default` is at /mcp), servers/ID, servers/* or rpc
-            error: narrows.json:2:141: `mcp/lazy` is no endpoint
+            error: narrows.json:2:141: `mcp/lazy` is not an endpoint
               path: clients.a.endpoints[3]
               help: write the name of an endpoint (`default` is at /mcp), servers/ID, servers/* or rpc
-            warning: narrows.json:3:104: this client may come in nowhere
+            warning: narrows.json:3:104: this client may not use any endpoint
               path: clients.b.endpoints
-              help: leave `endpoints` out for all of them
+              help: leave `endpoints` out to allow all of them
         "#]],
     );
 }
@@ -261,9 +261,9 @@ fn a_token_is_for_one_thing() {
     check(
         &text,
         expect![[r#"
-        error: narrows.json:2:124: this is the token of client `a`, too
+        error: narrows.json:2:124: client `a` has the same token
           path: admin.token
-          help: `narrows token --admin` makes one for operators
+          help: `narrows token --admin` creates an admin token
         error: narrows.json:2:199: unknown key `remot`
           path: admin.remot
           help: did you mean `remote`?

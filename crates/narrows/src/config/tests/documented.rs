@@ -1,4 +1,4 @@
-//! The reference page knows every key and every transport.
+//! Checks that the reference page covers every key and every transport.
 
 use super::outcome;
 use super::settings::checked;
@@ -13,7 +13,7 @@ fn every_key_is_on_the_reference_page() {
     let keys = include_str!("../raw.rs")
         .lines()
         .filter_map(|line| line.trim().split_once(" => "));
-    // Words of choices have no colon behind them: `"auto" => Auto,`.
+    // The values of a choice, such as `"auto" => Auto,`, have no colon.
     let keys = keys.filter(|(_, field)| field.contains(": "));
     let mut count = 0;
     for key in keys.flat_map(|(keys, _)| keys.split(" | ")) {
@@ -61,7 +61,7 @@ fn the_examples_of_endpoints_and_presets_are_read_without_a_word() {
     for example in examples.filter_map(|rest| rest.split("```").next()) {
         let whole = match example.contains("mcpServers") {
             true => example.to_owned(),
-            // A preset alone, which has servers of its own to be about.
+            // A preset alone, which needs servers to refer to.
             false => format!(
                 r#"{{"mcpServers": {{"files": {{"command": "x"}}, "git": {{"command": "x"}}}},
                     "presets": {{"dev": {example} }}}}"#
@@ -93,7 +93,7 @@ fn every_transport_is_on_the_reference_page_with_an_example() {
     let words = include_str!("../raw/values.rs").split("const WORDS: &[&str] = &[");
     let words = words.last().and_then(|rest| rest.split(']').next());
     let words = words.expect("the words");
-    // `| `http`, also ... | what it is | `{ ... }` |`
+    // The form of a row: `| `http`, also ... | what it is | `{ ... }` |`
     let rows = PAGE.lines().filter_map(|line| {
         let (names, rest) = line.strip_prefix("| `")?.split_once(" | ")?;
         let example = rest.split('`').find(|part| part.starts_with("{ "))?;
@@ -106,7 +106,7 @@ fn every_transport_is_on_the_reference_page_with_an_example() {
             .iter()
             .find(|(names, _)| names.starts_with(&format!("`{word}`")));
         let (names, example) = row.unwrap_or_else(|| panic!("no row for {word}"));
-        // Other spellings on the page are understood, too.
+        // Other spellings on the page must work too.
         let (_, others) = names.split_once(", also ").unwrap_or_default();
         for other in others.split('`').skip(1).step_by(2) {
             let entry = r#""command": "x", "url": "http://x""#;

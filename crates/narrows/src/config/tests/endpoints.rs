@@ -1,4 +1,4 @@
-//! How endpoints offer tools, and which preset binds them.
+//! Tests of how endpoints offer tools and which preset applies to them.
 
 use expect_test::{Expect, expect};
 
@@ -6,7 +6,7 @@ use super::check as check_problems;
 use super::settings::checked;
 use crate::config::built_in;
 
-/// What every endpoint of the rest of a file comes to, a line each.
+/// Checks the settings of every endpoint, one per line.
 #[track_caller]
 fn check(rest: &str, expected: Expect) {
     let servers = r#""mcpServers": {"demo": {"type": "builtin"}}"#;
@@ -18,7 +18,7 @@ fn check(rest: &str, expected: Expect) {
         let preset = endpoint.preset.as_deref().unwrap_or("-");
         format!("{name} {expose:?} {preset} {:?}\n", endpoint.facade)
     });
-    // Most of it is as ever.
+    // Abbreviates the default settings.
     let shown = lines.collect::<String>();
     let usual = "FacadeSettings { listing: Capped, listing_max_chars: 10000, signatures: true, pin: [], \
                  encoding: Shorter, typescript: true, max_description_len: 300, \
@@ -43,7 +43,7 @@ fn the_lazy_endpoint_is_always_there_and_no_way_around_a_preset() {
             lazy Lazy a as usual
         "#]],
     );
-    // Writing it down changes nothing.
+    // Configuring the default explicitly has no effect.
     check(
         r#""endpoints": {"lazy": {"expose": "lazy"}, "default": {"preset": "a"}}"#,
         expect![[r#"
@@ -141,16 +141,16 @@ fn pins_neither_forbid_nor_go_by_hints() {
         r#"{"mcpServers": {"demo": {"type": "builtin"}}, "endpoints": {"s": {"expose": "search",
             "pin": ["demo/echo", "!demo/x", "demo/@readonly", "@readonly", "demo/@x", "dem/a", "demo/a/b"]}}}"#,
         expect![[r#"
-            error: narrows.json:2:34: `!demo/x` forbids, and `pin` only says what is listed
+            error: narrows.json:2:34: `!demo/x` denies tools, but `pin` can only list them
               path: endpoints.s.pin[1]
-              help: a preset can hide tools
-            error: narrows.json:2:45: `demo/@readonly` goes by hints, which only presets do
+              help: use a preset to hide tools
+            error: narrows.json:2:45: `demo/@readonly` selects by hints, which only presets support
               path: endpoints.s.pin[2]
               help: name tools: server/tool
-            error: narrows.json:2:63: `@readonly` goes by hints, which only presets do
+            error: narrows.json:2:63: `@readonly` selects by hints, which only presets support
               path: endpoints.s.pin[3]
               help: name tools: server/tool
-            error: narrows.json:2:76: `demo/@x` goes by hints, which only presets do
+            error: narrows.json:2:76: `demo/@x` selects by hints, which only presets support
               path: endpoints.s.pin[4]
               help: name tools: server/tool
             warning: narrows.json:2:87: no server is called `dem`
@@ -174,28 +174,28 @@ fn what_is_wrong_with_them() {
               help: did you mean `review`?
             error: narrows.json:2:54: unknown value of `expose` `lzay`
               path: endpoints.default.expose
-              help: did you mean `lazy`? It is one of all, lazy, search
+              help: did you mean `lazy`? Otherwise use one of all, lazy, search
             error: narrows.json:3:30: unknown value of `listing` `short`
               path: endpoints.a.listing
-              help: one of full, capped, names, servers
-            error: narrows.json:3:60: `listing_max_chars` is from 500 to 1000000
+              help: use one of full, capped, names, servers
+            error: narrows.json:3:60: `listing_max_chars` must be from 500 to 1000000
               path: endpoints.a.listing_max_chars
             error: narrows.json:3:77: unknown encoding `yaml`
               path: endpoints.a.encoding
-              help: one of auto, toon, json
-            error: narrows.json:3:113: `echo` is no pattern
+              help: use one of auto, toon, json
+            error: narrows.json:3:113: `echo` is not a valid pattern
               path: endpoints.a.pin[0]
-              help: write server/tool; * stands for anything inside either part
+              help: write server/tool; * matches any text in either part
             warning: narrows.json:3:121: no server is called `dem`
               path: endpoints.a.pin[1]
               help: did you mean `demo`?
             error: narrows.json:4:29: expected the id of a preset, false or null, found true
               path: endpoints.b.preset
-            error: narrows.json:4:56: `listing_max_chars` is from 500 to 1000000
+            error: narrows.json:4:56: `listing_max_chars` must be from 500 to 1000000
               path: endpoints.b.listing_max_chars
-            warning: narrows.json:4:90: `pin` has no effect here: a lazy endpoint lists its two tools alone
+            warning: narrows.json:4:90: `pin` has no effect here: a lazy endpoint lists only its two tools
               path: endpoints.b.pin
-              help: it is for "expose": "search"
+              help: use it with "expose": "search"
             error: narrows.json:5:41: expected true or false, found a number
               path: toon_compression_enabled
             error: narrows.json:5:63: expected a string, found a number

@@ -1,4 +1,4 @@
-//! `envFile`, and the other keys by which clients say what a server runs with.
+//! Tests of `envFile` and other keys for the environment of a server.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use expect_test::expect;
 
 use super::{check, outcome_in};
 
-/// A folder with a configuration's files, gone in the end.
+/// A folder with the files of a configuration, removed on drop.
 struct Files(PathBuf);
 
 impl Files {
@@ -23,7 +23,7 @@ impl Files {
         files
     }
 
-    /// What is said of a configuration in this folder.
+    /// Returns the problems of a configuration in this folder.
     fn outcome(&self, text: &str) -> String {
         let shown = self.0.display().to_string();
         outcome_in(&self.0, text).replace(&shown, "FOLDER")
@@ -64,7 +64,7 @@ fn an_env_file_that_cannot_be_read_is_the_problem_of_its_server() {
     expect![[r#"
         error: narrows.json:1:50: server 'a': the env file 'FOLDER/.env' cannot be read: there is no such file
           path: mcpServers.a.envFile
-          help: create it, or fix the path: a relative one starts at the folder of this configuration file; then save this file again or send SIGHUP to the gateway
+          help: create it, or fix the path: a relative path starts at the folder of this configuration file; then save this file again or send SIGHUP to the gateway
         b stdio "y" [] Newline
         c (disabled) stdio "x" [] Newline
         without a: the env file 'FOLDER/.env' cannot be read: there is no such file
@@ -72,7 +72,7 @@ fn an_env_file_that_cannot_be_read_is_the_problem_of_its_server() {
     .assert_eq(&files.outcome(config));
     fs::create_dir(files.0.join(".env")).expect("a folder can be made");
     let outcome = files.outcome(SERVER);
-    assert!(outcome.contains("it is no regular file"), "{outcome}");
+    assert!(outcome.contains("it is not a regular file"), "{outcome}");
     let large = Files::with("large", vec![b'#'; 1024 * 1024 + 1]);
     let outcome = large.outcome(SERVER);
     assert!(outcome.contains("it is larger than 1 MiB"), "{outcome}");
@@ -128,7 +128,7 @@ fn a_dollar_and_a_name_is_a_variable_where_it_is_the_whole_value() {
             "c": {"command": "x", "env": {"A": "$NONE"}},
             "d": {"command": "x", "env": {"A": "$NONE"}, "disabled": true}}}"#,
         expect![[r#"
-            warning: narrows.json:4:48: server 'c': environment variable NONE is not set, so that `$NONE` stays as it is
+            warning: narrows.json:4:48: server 'c': environment variable NONE is not set, so `$NONE` is used literally
               path: mcpServers.c.env.A
               help: set it, or write ${NONE:-...} for a default
             a stdio "x" ["$TOKEN"] A=s3cr3t B=x$TOKEN C=$TOKEN  Newline
@@ -150,7 +150,7 @@ fn a_working_directory_is_a_cwd() {
     check(
         r#"{"mcpServers": {"a": {"url": "http://x/", "envFile": ".env", "cwd": "w"}}}"#,
         expect![[r#"
-            warning: narrows.json:1:54: server 'a': `envFile` means nothing to a server of type http
+            warning: narrows.json:1:54: server 'a': `envFile` has no effect on a server of type http
               path: mcpServers.a.envFile
             a HttpOrSse http://x/
         "#]],

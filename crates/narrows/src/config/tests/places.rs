@@ -1,4 +1,4 @@
-//! Which file is read.
+//! Tests of which file is read.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ fn the_flag_then_here_then_the_users_then_none() {
         &["/x/narrows/narrows.json", users],
         Some("/x/narrows/narrows.json"),
     );
-    // A relative folder is none, says the XDG specification.
+    // The XDG specification ignores a relative folder.
     let relative = [("HOME", "/home/u"), ("XDG_CONFIG_HOME", "x")];
     check(
         None,

@@ -1,4 +1,4 @@
-//! Presets of the configuration, of files, and who names them.
+//! Tests of presets in the configuration and in files, and of references to them.
 
 use expect_test::{Expect, expect};
 use narrows_gateway::preset::DirectPreset;
@@ -10,7 +10,7 @@ use crate::config::{Environment, Problem, load};
 
 const DEMO: &str = r#""mcpServers": {"demo": {"type": "builtin"}}"#;
 
-/// The presets of a file, as the gateway gets them.
+/// Checks the presets of a file as passed to the gateway.
 #[track_caller]
 fn check_presets(presets: &str, expected: Expect) {
     let gateway = checked(&format!(r#"{{{DEMO}, "presets": {presets}}}"#)).gateway;
@@ -52,41 +52,41 @@ fn what_is_wrong_with_them() {
                               "resources": [{"serverId": "a", "resourceKey": "r", "toolName": "t"}, "a/@readonly"]},
                         "c": [], "d": {"tool": []}}}"#,
         expect![[r#"
-            error: narrows.json:2:37: the preset `a` calls itself `b`
+            error: narrows.json:2:37: the preset `a` has the id `b`
               path: presets.a.id
               help: leave `id` out, or make both the same
-            error: narrows.json:2:52: `x` is no pattern
+            error: narrows.json:2:52: `x` is not a valid pattern
               path: presets.a.tools[0]
-              help: write server/tool; * stands for anything inside either part
-            error: narrows.json:2:57: an entry names one server and one item
+              help: write server/tool; * matches any text in either part
+            error: narrows.json:2:57: an entry must name one server and one item
               path: presets.a.tools[1]
               help: write {"serverId": "...", "toolName": "..."}
             error: narrows.json:2:76: expected a pattern or an object, found a number
               path: presets.a.tools[2]
-            error: narrows.json:2:79: `a/` is no pattern
+            error: narrows.json:2:79: `a/` is not a valid pattern
               path: presets.a.tools[3]
-              help: write server/tool; * stands for anything inside either part
-            error: narrows.json:2:85: `@readable` is no hint
+              help: write server/tool; * matches any text in either part
+            error: narrows.json:2:85: `@readable` is not a known hint
               path: presets.a.tools[4]
-              help: one of @readonly, @destructive, @idempotent, @open_world
+              help: use one of @readonly, @destructive, @idempotent, @open_world
             error: narrows.json:2:98: `@` is no hint
               path: presets.a.tools[5]
-              help: one of @readonly, @destructive, @idempotent, @open_world
+              help: use one of @readonly, @destructive, @idempotent, @open_world
             error: narrows.json:2:117: expected an array of patterns or objects, found a string
               path: presets.a.prompts
             error: narrows.json:3:73: `promptName` does not belong in `tools`
               path: presets.b.tools[0].promptName
-              help: there it is `toolName`
-            error: narrows.json:3:99: `!@destructive` goes by hints, which only tools have
+              help: use `toolName` there
+            error: narrows.json:3:99: `!@destructive` selects by hints, which only tools have
               path: presets.b.prompts[1]
-            error: narrows.json:4:45: an entry names one server and one item
+            error: narrows.json:4:45: an entry must name one server and one item
               path: presets.b.resources[0]
               help: write {"serverId": "...", "toolName": "..."}
             error: narrows.json:5:30: expected an object, found an array
               path: presets.c
             warning: narrows.json:5:39: this preset names no server: it allows nothing
               path: presets.d
-              help: add "tools": ["*/*"] for all of them
+              help: add "tools": ["*/*"] to allow all tools
             error: narrows.json:5:40: unknown key `tool`
               path: presets.d.tool
               help: did you mean `tools`?
@@ -118,7 +118,7 @@ fn a_misspelt_key_does_not_allow_more() {
         expect![[r#"
             error: narrows.json:1:108: the file of preset `dev` is skipped: nothing is allowed here
               path: endpoints.default.preset
-              help: `narrows check` tells what is wrong with the file
+              help: `narrows check` shows the problem in the file
             warning: presets/preset_dev.json:1:2: unknown key `tool`; the file is skipped
               path: tool
               help: did you mean `tools`?
@@ -166,7 +166,7 @@ fn what_would_surprise() {
                         "slips": {"tools": ["file/*", "file/again", "!Files/x", "git/*", "fi*/*", "io.x/y/z", "io_x_y/z", "@readonly", "*/@readonly", "fls/@readonly"]},
                         "empty": {}, "none": {"tools": []}}}"#,
         expect![[r#"
-            warning: narrows.json:2:46: this list only forbids: it allows nothing
+            warning: narrows.json:2:46: this list only denies, so it allows nothing
               path: presets.forbids.tools
               help: begin it with "*/*"
             warning: narrows.json:3:45: no server is called `file`
@@ -181,7 +181,7 @@ fn what_would_surprise() {
               path: presets.slips.tools[9]
             warning: narrows.json:4:34: this preset names no server: it allows nothing
               path: presets.empty
-              help: add "tools": ["*/*"] for all of them
+              help: add "tools": ["*/*"] to allow all tools
             files builtin Demo
             io.x/y builtin Demo
         "#]],
@@ -222,13 +222,13 @@ fn broxys_presets_are_beside_its_configuration() {
               path: mcpServers
             error: narrows.json:1:39: there is no preset `dev`
               path: defaultPresetId
-              help: set "preset_dir": "." if its file is beside this one
+              help: set "preset_dir": "." if its file is next to this one
         "#]],
     );
 }
 
-/// What is said about a configuration in a folder with these preset files, and
-/// which presets there are.
+/// Checks the problems of a configuration in a folder with these preset files, and the resulting
+/// presets.
 #[track_caller]
 fn check_files(rest: &str, files: &[(&str, &[u8])], expected: Expect) {
     let folder = Folder::new();
@@ -268,9 +268,9 @@ fn a_folder_of_presets() {
                 "preset_ops.json",
                 b"\xef\xbb\xbf{ // comments are fine\n \"tools\": [\"demo/*\",], }",
             ),
-            ("preset_.json", b"nobody's"),
-            ("preset_x.json.bak", b"nobody's"),
-            ("readme.md", b"nobody's"),
+            ("preset_.json", b"ignored"),
+            ("preset_x.json.bak", b"ignored"),
+            ("readme.md", b"ignored"),
         ],
         expect![[r#"
             Preset { id: "dev", tools: Some([Rule { text: "demo/echo", allows: true, what: Exact { server: "demo", item: "echo" } }]), prompts: None, resources: Some([]), plain_resources: [], besides: None }
@@ -306,7 +306,7 @@ fn files_that_cannot_be_used_are_skipped() {
         expect![[r#"
             error: narrows.json:2:48: the file of preset `broken` is skipped: nothing is allowed here
               path: endpoints.default.preset
-              help: `narrows check` tells what is wrong with the file
+              help: `narrows check` shows the problem in the file
             error: narrows.json:2:101: there is no preset `brokn`
               path: endpoints.y.preset
               help: did you mean `broken`?
@@ -317,18 +317,18 @@ fn files_that_cannot_be_used_are_skipped() {
             warning: presets/preset_large.json: it is larger than 1 MiB; the file is skipped
             warning: presets/preset_latin.json: it is not UTF-8 text; the file is skipped
             warning: presets/preset_list.json:1:1: expected an object, found an array; the file is skipped
-            warning: presets/preset_other.json:1:8: by its name it is the preset `other`, by its `id` `another`; the file is skipped
+            warning: presets/preset_other.json:1:8: the file name says preset `other`, but its `id` is `another`; the file is skipped
               path: id
               help: make both the same
-            warning: presets/preset_rules.json:1:12: `x` is no pattern; the file is skipped
+            warning: presets/preset_rules.json:1:12: `x` is not a valid pattern; the file is skipped
               path: tools[0]
-              help: write server/tool; * stands for anything inside either part
-            warning: presets/preset_rules.json:2:14: `@readonly` goes by hints, which only tools have
+              help: write server/tool; * matches any text in either part
+            warning: presets/preset_rules.json:2:14: `@readonly` selects by hints, which only tools have
               path: prompts[0]
             warning: presets/preset_rules.json:2:28: unknown key `tols`
               path: tols
               help: did you mean `tools`?
-            warning: presets/preset_twice.json: the configuration has a preset `twice` as well, which goes before
+            warning: presets/preset_twice.json: the configuration also has a preset `twice`, which takes precedence
               help: keep one of them
         "#]],
     );
@@ -342,7 +342,7 @@ fn nothing_is_allowed_where_the_file_of_a_preset_is_skipped() {
         expect![[r#"
             error: narrows.json:1:108: the file of preset `broken` is skipped: nothing is allowed here
               path: endpoints.default.preset
-              help: `narrows check` tells what is wrong with the file
+              help: `narrows check` shows the problem in the file
             warning: presets/preset_broken.json:1:1: this is not valid JSON: unterminated object; the file is skipped
         "#]],
     );
@@ -361,9 +361,9 @@ fn what_is_no_file_is_skipped_and_what_leads_to_one_is_read() {
     link("nowhere", "preset_gone.json");
     link("/dev/zero", "preset_zero.json");
     expect![[r#"
-        warning: presets/preset_folder.json: it is no file; the file is skipped
+        warning: presets/preset_folder.json: it is not a regular file; the file is skipped
         warning: presets/preset_gone.json: it cannot be read: No such file or directory (os error 2); the file is skipped
-        warning: presets/preset_zero.json: it is no file; the file is skipped
+        warning: presets/preset_zero.json: it is not a regular file; the file is skipped
         Preset { id: "link", tools: Some([Rule { text: "demo/*", allows: true, what: Pattern(Pattern("demo/*")) }]), prompts: None, resources: None, plain_resources: [], besides: None }
     "#]].assert_eq(&outcome(
         &folder,
@@ -419,8 +419,8 @@ fn a_thousand_files_are_read() {
     expect![[r#"
         error: narrows.json:1:108: the file of preset `1000` is skipped: nothing is allowed here
           path: endpoints.default.preset
-          help: `narrows check` tells what is wrong with the file
-        warning: presets: of 1,001 presets only the first 1,000 are read, by name
+          help: `narrows check` shows the problem in the file
+        warning: presets: only the first 1,000 of 1,001 presets are read, in order of their names
     "#]]
     .assert_eq(&format!("{}\n", told.join("\n")));
     assert_eq!(outcome.lines().count() - told.len(), 1_000);

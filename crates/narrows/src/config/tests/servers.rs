@@ -1,4 +1,4 @@
-//! What can be wrong with one server.
+//! Tests of problems with one server.
 
 use expect_test::expect;
 
@@ -63,7 +63,7 @@ fn what_contradicts_itself() {
         expect![[r#"
             error: narrows.json:1:17: server 'a': there is both a `command` and a `url`
               path: mcpServers.a
-              help: keep one of them, or say which by "type": "stdio" or "type": "http"
+              help: keep one of them, or choose one with "type": "stdio" or "type": "http"
         "#]],
     );
     check(
@@ -77,7 +77,7 @@ fn what_contradicts_itself() {
     check(
         r#"{"mcpServers": {"a": {"type": "http", "transport": "streamableHttp", "url": "http://x", "command": "x"}}}"#,
         expect![[r#"
-            warning: narrows.json:1:100: server 'a': `command` means nothing to a server of type http
+            warning: narrows.json:1:100: server 'a': `command` has no effect on a server of type http
               path: mcpServers.a.command
             a Http http://x/
         "#]],
@@ -93,7 +93,7 @@ fn what_contradicts_itself() {
     check(
         r#"{"mcpServers": {"a": {"url": "http://x", "serverUrl": "http://y"}}}"#,
         expect![[r#"
-            error: narrows.json:1:42: server 'a': `serverUrl` says again what another key says
+            error: narrows.json:1:42: server 'a': `serverUrl` has the same meaning as another key
               path: mcpServers.a.serverUrl
               help: keep one of them
         "#]],
@@ -107,7 +107,7 @@ fn duplicates() {
         expect![[r#"
             error: narrows.json:1:40: duplicate server id 'a'
               path: mcpServers.a
-              help: every server has an id of its own
+              help: give every server its own id
         "#]],
     );
     check(
@@ -115,7 +115,7 @@ fn duplicates() {
         expect![[r#"
             error: narrows.json:1:50: duplicate server id 'a'
               path: servers[1].id
-              help: every server has an id of its own
+              help: give every server its own id
         "#]],
     );
     check(
@@ -123,7 +123,7 @@ fn duplicates() {
         expect![[r#"
             error: narrows.json:1:53: duplicate server id 'a'
               path: mcpServers.a
-              help: every server has an id of its own
+              help: give every server its own id
         "#]],
     );
     check(
@@ -149,32 +149,32 @@ fn urls_and_headers() {
             error: narrows.json:2:26: server 'a': the url has no scheme
               path: mcpServers.a.url
               help: write "https://example.test"
-            error: narrows.json:2:56: server 'b': a url of scheme `ftp` is not supported
+            error: narrows.json:2:56: server 'b': the url scheme `ftp` is not supported
               path: mcpServers.b.url
-              help: it starts with http:// or https://
-            error: narrows.json:2:92: server 'c': the url cannot be read: empty string
+              help: it must start with http:// or https://
+            error: narrows.json:2:92: server 'c': the url is invalid: empty string
               path: mcpServers.c.url
               help: write "https://host/path"
-            error: narrows.json:3:26: server 'd': the url cannot be read: invalid uri character
+            error: narrows.json:3:26: server 'd': the url is invalid: invalid uri character
               path: mcpServers.d.url
               help: write "https://host/path"
             error: narrows.json:3:76: server 'e': the url has no scheme
               path: mcpServers.e.url
-              help: it starts with http:// or https://
+              help: it must start with http:// or https://
         "#]],
     );
     check(
         r#"{"mcpServers": {"a": {"url": "http://x", "headers": {"bad name": "v", "X-Ok": "s3cr3t\n", "": "v"}}}}"#,
         expect![[r#"
-            error: narrows.json:1:54: server 'a': `bad name` is no name for a header
+            error: narrows.json:1:54: server 'a': `bad name` is not a valid header name
               path: mcpServers.a.headers["bad name"]
-              help: letters, digits and dashes
+              help: use letters, digits and dashes
             error: narrows.json:1:79: server 'a': this value cannot be sent in a header
               path: mcpServers.a.headers.X-Ok
-              help: headers carry visible ASCII only; is there a line break at its end?
-            error: narrows.json:1:91: server 'a': `` is no name for a header
+              help: headers allow only visible ASCII characters; does it end with a line break?
+            error: narrows.json:1:91: server 'a': `` is not a valid header name
               path: mcpServers.a.headers[""]
-              help: letters, digits and dashes
+              help: use letters, digits and dashes
         "#]],
     );
 }
@@ -210,14 +210,14 @@ fn wrong_types_are_told_all_at_once() {
               path: mcpServers.a.max_links
             error: narrows.json:3:74: server 'a': unknown sharing `all`
               path: mcpServers.a.sharing
-              help: one of auto, shared, session
-            error: narrows.json:3:102: server 'a': a time in seconds is more than 0, and less than a year
+              help: use one of auto, shared, session
+            error: narrows.json:3:102: server 'a': a time in seconds must be more than 0 and less than a year
               path: mcpServers.a.startup_timeout_s
             error: narrows.json:4:28: server 'a': expected true, false or an array of names, found a string
               path: mcpServers.a.inherit_env
             error: narrows.json:4:50: server 'a': unknown stdio_mode `lines`
               path: mcpServers.a.stdio_mode
-              help: one of newline, content-length
+              help: use one of newline, content-length
         "#]],
     );
 }
@@ -267,12 +267,12 @@ fn keys_that_others_would_apply_are_told() {
     check(
         r#"{"mcpServers": {"a": {"command": "x", "excludeTools": ["rm"], "oauth": {"clientId": "x"}}}, "auth_token": "x"}"#,
         expect![[r#"
-            warning: narrows.json:1:63: server 'a': `oauth` is not applied by Narrows
+            warning: narrows.json:1:63: server 'a': `oauth` is not supported by Narrows
               path: mcpServers.a.oauth
               help: put the credentials into `headers`
-            warning: narrows.json:1:93: `auth_token` is not applied by Narrows
+            warning: narrows.json:1:93: `auth_token` is not supported by Narrows
               path: auth_token
-              help: give every client a token of its own under `clients`
+              help: give every client its own token under `clients`
             a stdio "x" [] Newline
         "#]],
     );

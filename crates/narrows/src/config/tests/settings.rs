@@ -1,4 +1,4 @@
-//! Settings besides the servers' own.
+//! Tests of settings other than those of servers.
 
 use std::time::Duration;
 
@@ -75,15 +75,15 @@ fn health_checks_have_limits() {
         r#"{"mcpServers": {"a": {"command": "x", "health": {"interval_s": 0.9, "timeout_s": 0.01, "failures": 0}}},
             "health": {"interval_s": 0, "busy_s": -1}}"#,
         expect![[r#"
-            error: narrows.json:1:64: server 'a': this time is at least 1 s
+            error: narrows.json:1:64: server 'a': this time must be at least 1 s
               path: mcpServers.a.health.interval_s
-            error: narrows.json:1:82: server 'a': this time is at least 0.1 s
+            error: narrows.json:1:82: server 'a': this time must be at least 0.1 s
               path: mcpServers.a.health.timeout_s
-            error: narrows.json:1:100: server 'a': `failures` is at least 1
+            error: narrows.json:1:100: server 'a': `failures` must be at least 1
               path: mcpServers.a.health.failures
-            error: narrows.json:2:38: a time in seconds is more than 0, and less than a year
+            error: narrows.json:2:38: a time in seconds must be more than 0 and less than a year
               path: health.interval_s
-            error: narrows.json:2:51: a time in seconds is 0 or more, and less than a year
+            error: narrows.json:2:51: a time in seconds must be 0 or more and less than a year
               path: health.busy_s
         "#]],
     );
@@ -162,7 +162,7 @@ fn a_quarter_of_the_memory_holds_a_message() {
         let told = outcome(&text(&format!(
             r#"{{"max_message_bytes": 2048, "{key}": 8191}}"#
         )));
-        assert!(told.contains("this limit is at least 8192"), "{told}");
+        assert!(told.contains("this limit must be at least 8192"), "{told}");
     }
 }
 
@@ -201,48 +201,48 @@ fn what_is_wrong_with_them() {
         expect![[r#"
             warning: narrows.json:1:16: there are no servers here yet
               path: mcpServers
-            error: narrows.json:1:30: `7420` is no address to listen on
+            error: narrows.json:1:30: `7420` is not a listen address
               path: listen
               help: write address and port, as in "127.0.0.1:7420"
-            error: narrows.json:1:53: a time in seconds is 0 or more, and less than a year
+            error: narrows.json:1:53: a time in seconds must be 0 or more and less than a year
               path: list_wait_s
-            error: narrows.json:1:75: `http://x` is no host
+            error: narrows.json:1:75: `http://x` is not a host
               path: allowed_hosts[0]
               help: write "name" or "name:port", without http://
-            error: narrows.json:1:87: `a@b` is no host
+            error: narrows.json:1:87: `a@b` is not a host
               path: allowed_hosts[1]
               help: write "name" or "name:port", without http://
-            error: narrows.json:2:33: `app.test` is no origin
+            error: narrows.json:2:33: `app.test` is not an origin
               path: allowed_origins[0]
               help: write scheme and host, as in "https://app.test"
-            error: narrows.json:2:45: `https://app.test/` is no origin
+            error: narrows.json:2:45: `https://app.test/` is not an origin
               path: allowed_origins[1]
               help: write scheme and host, as in "https://app.test"
-            error: narrows.json:2:94: this limit is at least 1
+            error: narrows.json:2:94: this limit must be at least 1
               path: limits.max_sessions
-            error: narrows.json:2:115: a time in seconds is more than 0, and less than a year
+            error: narrows.json:2:115: a time in seconds must be more than 0 and less than a year
               path: limits.session_idle_s
             warning: narrows.json:2:118: unknown key `max_session`
               path: limits.max_session
               help: did you mean `max_sessions`?
-            error: narrows.json:3:27: `a/b` is no name for an endpoint
+            error: narrows.json:3:27: `a/b` is not a valid endpoint name
               path: endpoints["a/b"]
-              help: it stands in the path /mcp/{name}: letters, digits, - _ . ~
-            error: narrows.json:3:48: a separator is `__`, or text with a character that no server name holds
+              help: it is part of the path /mcp/{name}: use letters, digits, - _ . ~
+            error: narrows.json:3:48: a separator must be `__` or contain a character that server names cannot contain
               path: endpoints["a/b"].separator
-              help: usual ones are "__", ":" and "::"
+              help: common separators are "__", ":" and "::"
             error: narrows.json:3:67: unknown form of URIs `wraped`
               path: endpoints.b.uris
-              help: did you mean `wrapped`? It is one of plain, wrapped
-            error: narrows.json:3:89: `name_max` is from 20 to 128
+              help: did you mean `wrapped`? Otherwise use one of plain, wrapped
+            error: narrows.json:3:89: `name_max` must be from 20 to 128
               path: endpoints.b.name_max
-              help: 50 leaves room for what clients put in front
+              help: 50 leaves room for the prefixes that clients add
             error: narrows.json:3:102: there is no preset `p`
               path: endpoints.b.preset
               help: define it under `presets`, or set `preset_dir`
             error: narrows.json:4:39: expected a whole number, 0 or more
               path: instructions_max_chars
-            error: narrows.json:4:64: a time in seconds is more than 0, and less than a year
+            error: narrows.json:4:64: a time in seconds must be more than 0 and less than a year
               path: request_timeout_s
             error: narrows.json:4:83: expected an object, found an array
               path: recovery

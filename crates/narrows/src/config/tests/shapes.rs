@@ -1,4 +1,4 @@
-//! Every shape in which other programs write their servers.
+//! Tests of every form in which other programs write their servers.
 
 use expect_test::expect;
 
@@ -44,9 +44,9 @@ fn vs_code() {
               "a": { "type": "stdio", "command": "${workspaceFolder}/a", "env": {"K": "${env:TOKEN}"}, "dev": {"watch": "x"} },
               "b": { "type": "http", "url": "https://example.test/mcp" } } }"#,
         expect![[r#"
-            note: narrows.json:1:13: `inputs` is passed over: there is nobody to ask
+            note: narrows.json:1:13: `inputs` is ignored, because no user can be prompted
               path: inputs
-              help: set environment variables and name them as ${VAR} instead of ${input:...}
+              help: set environment variables and refer to them as ${VAR} instead of ${input:...}
             a stdio "/etc/n/a" [] K=s3cr3t Newline
             b Http https://example.test/mcp
         "#]],
@@ -102,14 +102,14 @@ fn wrong_structures() {
     check(
         "{}",
         expect![[r#"
-        error: narrows.json:1:1: there are no servers: none of `mcpServers`, `servers`, `mcp_servers` is there
+        error: narrows.json:1:1: there are no servers: none of `mcpServers`, `servers` and `mcp_servers` is present
           help: write {"mcpServers": {"files": {"command": "npx", "args": [...]}}}
     "#]],
     );
     check(
         r#"{"files": {"command": "npx"}}"#,
         expect![[r#"
-        error: narrows.json:1:1: there are no servers: none of `mcpServers`, `servers`, `mcp_servers` is there
+        error: narrows.json:1:1: there are no servers: none of `mcpServers`, `servers` and `mcp_servers` is present
           help: write {"mcpServers": {"files": {"command": "npx", "args": [...]}}}
         warning: narrows.json:1:2: unknown key `files`
           path: files

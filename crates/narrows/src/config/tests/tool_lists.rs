@@ -1,4 +1,4 @@
-//! Which tools of a server may be used.
+//! Tests of the lists that allow or exclude tools of a server.
 
 use expect_test::expect;
 

@@ -1,11 +1,11 @@
-//! What carries a server's messages: its `type`, its `url`, and both together.
+//! Tests of the transport of a server: its `type`, its `url`, and both together.
 
 use expect_test::{Expect, expect};
 use narrows_gateway::settings::Transport;
 
 use super::settings::checked;
 
-/// One server of these members.
+/// Checks a configuration with one server of these members.
 #[track_caller]
 fn check(server: &str, expected: Expect) {
     super::check(
@@ -104,31 +104,31 @@ fn a_url_fits_the_type() {
     check(
         r#""type": "http", "url": "wss://x/""#,
         expect![[r#"
-        error: narrows.json:1:46: server 'a': a server of type http has no url of scheme `wss`
+        error: narrows.json:1:46: server 'a': a server of type http cannot have a url with the scheme `wss`
           path: mcpServers.a.url
-          help: say "type": "ws" if it is a WebSocket, or write https://
+          help: set "type": "ws" if it is a WebSocket, or write https://
     "#]],
     );
     check(
         r#""type": "sse", "url": "ws://x/""#,
         expect![[r#"
-        error: narrows.json:1:45: server 'a': a server of type sse has no url of scheme `ws`
+        error: narrows.json:1:45: server 'a': a server of type sse cannot have a url with the scheme `ws`
           path: mcpServers.a.url
-          help: say "type": "ws" if it is a WebSocket, or write http://
+          help: set "type": "ws" if it is a WebSocket, or write http://
     "#]],
     );
     check(
         r#""type": "rpc", "url": "ws://x/""#,
         expect![[r#"
-        error: narrows.json:1:45: server 'a': a server of type rpc has no url of scheme `ws`
+        error: narrows.json:1:45: server 'a': a server of type rpc cannot have a url with the scheme `ws`
           path: mcpServers.a.url
-          help: say "type": "ws" if it is a WebSocket, or write http://
+          help: set "type": "ws" if it is a WebSocket, or write http://
     "#]],
     );
     check(
         r#""type": "ws", "url": "http://u:p@x/a?b""#,
         expect![[r#"
-            warning: narrows.json:1:44: server 'a': http:// is taken as ws:// here, as the type is ws
+            warning: narrows.json:1:44: server 'a': http:// is read as ws:// here, because the type is ws
               path: mcpServers.a.url
               help: write ws:// in the url
             a WebSocket ws://u:p@x/a?b
@@ -137,7 +137,7 @@ fn a_url_fits_the_type() {
     check(
         r#""type": "ws", "url": "HTTPS://x/""#,
         expect![[r#"
-            warning: narrows.json:1:44: server 'a': https:// is taken as wss:// here, as the type is ws
+            warning: narrows.json:1:44: server 'a': https:// is read as wss:// here, because the type is ws
               path: mcpServers.a.url
               help: write wss:// in the url
             a WebSocket wss://x/
@@ -146,9 +146,9 @@ fn a_url_fits_the_type() {
     check(
         r#""type": "ws", "url": "ftp://x/""#,
         expect![[r#"
-        error: narrows.json:1:44: server 'a': a url of scheme `ftp` is not supported
+        error: narrows.json:1:44: server 'a': the url scheme `ftp` is not supported
           path: mcpServers.a.url
-          help: it starts with ws:// or wss://
+          help: it must start with ws:// or wss://
     "#]],
     );
     check(
@@ -156,13 +156,13 @@ fn a_url_fits_the_type() {
         expect![[r#"
             error: narrows.json:1:44: server 'a': the url has no scheme
               path: mcpServers.a.url
-              help: it starts with ws:// or wss://
+              help: it must start with ws:// or wss://
         "#]],
     );
     check(
         r#""type": "ws", "url": "ws://a b/""#,
         expect![[r#"
-        error: narrows.json:1:44: server 'a': the url cannot be read: invalid uri character
+        error: narrows.json:1:44: server 'a': the url is invalid: invalid uri character
           path: mcpServers.a.url
           help: write "wss://host/path"
     "#]],
@@ -170,7 +170,7 @@ fn a_url_fits_the_type() {
     check(
         r#""type": "ws", "url": "ws://""#,
         expect![[r#"
-        error: narrows.json:1:44: server 'a': the url cannot be read: empty string
+        error: narrows.json:1:44: server 'a': the url is invalid: empty string
           path: mcpServers.a.url
           help: write "wss://host/path"
     "#]],
@@ -178,7 +178,7 @@ fn a_url_fits_the_type() {
     check(
         r#""url": "ws:///x""#,
         expect![[r#"
-        error: narrows.json:1:30: server 'a': the url cannot be read: invalid format
+        error: narrows.json:1:30: server 'a': the url is invalid: invalid format
           path: mcpServers.a.url
           help: write "wss://host/path"
     "#]],
@@ -186,14 +186,14 @@ fn a_url_fits_the_type() {
     check(
         r#""url": "wss://:80/x""#,
         expect![[r#"
-            error: narrows.json:1:30: server 'a': the url names no host
+            error: narrows.json:1:30: server 'a': the url has no host
               path: mcpServers.a.url
               help: write "wss://host/path"
         "#]],
     );
 }
 
-/// The first line of what is said, without its place, and the help.
+/// Returns the first line of the message, without its position, and the help.
 fn told(server: &str) -> String {
     let outcome = super::outcome(&format!(r#"{{"mcpServers": {{"a": {{{server}}}}}}}"#));
     let line = outcome.lines().next().unwrap_or_default();
@@ -209,7 +209,7 @@ fn a_port_that_is_none_is_an_error_and_not_left_out() {
     check(
         r#""url": "http://127.0.0.1:181011/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}"#,
         expect![[r#"
-            error: narrows.json:1:30: server 'a': the port '181011' is no port; a port is 1 to 65535
+            error: narrows.json:1:30: server 'a': the port '181011' is invalid; a port is a number from 1 to 65535
               path: mcpServers.a.url
         "#]],
     );
@@ -227,8 +227,8 @@ fn a_port_that_is_none_is_an_error_and_not_left_out() {
                 ] {
                     let url = format!("{scheme}://{host}{port}{path}");
                     let told = told(&format!(r#""url": "{url}""#));
-                    let fits = told.ends_with("a port is 1 to 65535\n")
-                        || told.starts_with("the url cannot be read");
+                    let fits = told.ends_with("a port is a number from 1 to 65535\n")
+                        || told.starts_with("the url is invalid");
                     assert!(fits, "{url}: {told}");
                 }
             }
@@ -241,13 +241,13 @@ fn what_stands_for_a_port_is_told_only_if_it_is_a_number() {
     let ports = ["", "0", "99999", "181011", "18101x", "s3cr3t", "12345678"];
     let told = ports.map(|port| told(&format!(r#""url": "http://user:{port}/mcp""#)));
     expect![[r#"
-        there is no port behind the colon; a port is 1 to 65535
-        the port '0' is no port; a port is 1 to 65535
-        the port '99999' is no port; a port is 1 to 65535
-        the port '181011' is no port; a port is 1 to 65535
-        what stands behind the host is no port; a port is 1 to 65535
-        what stands behind the host is no port; a port is 1 to 65535
-        what stands behind the host is no port; a port is 1 to 65535
+        the port after the colon is missing; a port is a number from 1 to 65535
+        the port '0' is invalid; a port is a number from 1 to 65535
+        the port '99999' is invalid; a port is a number from 1 to 65535
+        the port '181011' is invalid; a port is a number from 1 to 65535
+        the text after the host is not a port; a port is a number from 1 to 65535
+        the text after the host is not a port; a port is a number from 1 to 65535
+        the text after the host is not a port; a port is a number from 1 to 65535
     "#]]
     .assert_eq(&told.concat());
 }
@@ -263,7 +263,7 @@ fn a_url_without_a_scheme_is_mended() {
         "example.com/mcp",
         "8.8.8.8:80",
         "",
-        // Whatever may be a secret is not repeated.
+        // Text that may be a secret is not repeated.
         "example.com/s3cr3t/mcp",
         "example.com/mcp?key=s3cr3t",
         "user:s3cr3t@example.com/mcp",
@@ -288,16 +288,16 @@ fn a_url_without_a_scheme_is_mended() {
         the url has no scheme  help: write "http://box.local/mcp"
         the url has no scheme  help: write "https://example.com/mcp"
         the url has no scheme  help: write "https://8.8.8.8:80"
-        the url has no scheme  help: it starts with http:// or https://
+        the url has no scheme  help: it must start with http:// or https://
         the url has no scheme  help: write "https://example.com/..."
         the url has no scheme  help: write "https://example.com/..."
-        the url has no scheme  help: it starts with http:// or https://
-        the url has no scheme  help: it starts with http:// or https://
-        the url has no scheme  help: it starts with http:// or https://
-        the url has no scheme  help: it starts with http:// or https://
-        the url has no scheme  help: it starts with http:// or https://
-        the url has no scheme  help: it starts with http:// or https://
-        the url has no scheme  help: it starts with http:// or https://
+        the url has no scheme  help: it must start with http:// or https://
+        the url has no scheme  help: it must start with http:// or https://
+        the url has no scheme  help: it must start with http:// or https://
+        the url has no scheme  help: it must start with http:// or https://
+        the url has no scheme  help: it must start with http:// or https://
+        the url has no scheme  help: it must start with http:// or https://
+        the url has no scheme  help: it must start with http:// or https://
         the url has no scheme  help: write "ws://localhost:1/ws"
         the url has no scheme  help: write "wss://example.com/ws"
     "#]]
@@ -316,11 +316,11 @@ fn a_url_has_no_spaces_around_it() {
     ];
     let told = urls.map(|url| told(&format!(r#""url": "{url}""#)));
     expect![[r#"
-        there is a space or a line break at an end of the url  help: leave it out
-        there is a space or a line break at an end of the url  help: leave it out
-        there is a space or a line break at an end of the url  help: leave it out
-        there is a space or a line break at an end of the url  help: leave it out
-        there is a space or a line break at an end of the url  help: leave it out
+        the url starts or ends with white space  help: remove it
+        the url starts or ends with white space  help: remove it
+        the url starts or ends with white space  help: remove it
+        the url starts or ends with white space  help: remove it
+        the url starts or ends with white space  help: remove it
     "#]]
     .assert_eq(&told.concat());
 }
@@ -332,7 +332,7 @@ fn what_is_no_scheme_is_not_told() {
         expect![[r#"
         error: narrows.json:1:30: server 'a': the url has no scheme
           path: mcpServers.a.url
-          help: it starts with http:// or https://
+          help: it must start with http:// or https://
     "#]],
     );
     check(
@@ -340,7 +340,7 @@ fn what_is_no_scheme_is_not_told() {
         expect![[r#"
             error: narrows.json:1:44: server 'a': the url has no scheme
               path: mcpServers.a.url
-              help: it starts with ws:// or wss://
+              help: it must start with ws:// or wss://
         "#]],
     );
     check(
@@ -348,7 +348,7 @@ fn what_is_no_scheme_is_not_told() {
         expect![[r#"
             error: narrows.json:1:30: server 'a': the url has no scheme
               path: mcpServers.a.url
-              help: it starts with http:// or https://
+              help: it must start with http:// or https://
         "#]],
     );
 }
@@ -400,18 +400,18 @@ fn rpc_is_appended_to_the_url() {
     check(
         r#""type": "rpc", "url": "http://x/api/rpc""#,
         expect![[r#"
-            warning: narrows.json:1:45: server 'a': the url ends in /rpc, and /rpc is appended to it
+            warning: narrows.json:1:45: server 'a': the url ends in /rpc, but /rpc is appended to it
               path: mcpServers.a.url
-              help: leave /rpc out of the url
+              help: remove /rpc from the url
             a Rpc http://x/api/rpc
         "#]],
     );
     check(
         r#""type": "rpc", "url": "http://x/rpc/?key=1""#,
         expect![[r#"
-            warning: narrows.json:1:45: server 'a': the url ends in /rpc, and /rpc is appended to it
+            warning: narrows.json:1:45: server 'a': the url ends in /rpc, but /rpc is appended to it
               path: mcpServers.a.url
-              help: leave /rpc out of the url
+              help: remove /rpc from the url
             a Rpc http://x/rpc/?key=1
         "#]],
     );
@@ -447,21 +447,21 @@ fn rpc_servers_are_always_shared() {
     check(
         &format!(r#"{rpc}, "sharing": "session""#),
         expect![[r#"
-        warning: narrows.json:1:68: server 'a': `sharing` means nothing to a server of type rpc
+        warning: narrows.json:1:68: server 'a': `sharing` has no effect on a server of type rpc
           path: mcpServers.a.sharing
-          help: it has no sessions, so that all clients share it
+          help: it has no sessions, so all clients share it
         a Rpc http://x/
     "#]],
     );
     check(
         &format!(r#"{rpc}, "sharing": "auto", "max_links": 2"#),
         expect![[r#"
-            warning: narrows.json:1:68: server 'a': `sharing` means nothing to a server of type rpc
+            warning: narrows.json:1:68: server 'a': `sharing` has no effect on a server of type rpc
               path: mcpServers.a.sharing
-              help: it has no sessions, so that all clients share it
-            warning: narrows.json:1:89: server 'a': `max_links` means nothing to a server of type rpc
+              help: it has no sessions, so all clients share it
+            warning: narrows.json:1:89: server 'a': `max_links` has no effect on a server of type rpc
               path: mcpServers.a.max_links
-              help: it has no sessions, so that all clients share it
+              help: it has no sessions, so all clients share it
             a Rpc http://x/
         "#]],
     );
@@ -481,16 +481,16 @@ fn keys_of_stdio_mean_nothing_elsewhere() {
             r#"{{"mcpServers": {{"a": {{"type": "{kind}", "url": "http://x", {keys}}}}}}}"#
         ));
         for key in ["command", "args", "stdio_mode"] {
-            let told = format!("`{key}` means nothing to a server of type {kind}\n");
+            let told = format!("`{key}` has no effect on a server of type {kind}\n");
             assert!(outcome.contains(&told), "{told} is not in {outcome}");
         }
     }
     check(
         r#""url": "ws://x", "stdio_mode": "content-length", "args": []"#,
         expect![[r#"
-            warning: narrows.json:1:54: server 'a': `stdio_mode` means nothing to a server of type ws
+            warning: narrows.json:1:54: server 'a': `stdio_mode` has no effect on a server of type ws
               path: mcpServers.a.stdio_mode
-            warning: narrows.json:1:80: server 'a': `args` means nothing to a server of type ws
+            warning: narrows.json:1:80: server 'a': `args` has no effect on a server of type ws
               path: mcpServers.a.args
             a WebSocket ws://x/
         "#]],
@@ -498,7 +498,7 @@ fn keys_of_stdio_mean_nothing_elsewhere() {
     check(
         r#""url": "http://x", "stdio_mode": "newline""#,
         expect![[r#"
-            warning: narrows.json:1:56: server 'a': `stdio_mode` means nothing to a server of type http
+            warning: narrows.json:1:56: server 'a': `stdio_mode` has no effect on a server of type http
               path: mcpServers.a.stdio_mode
             a HttpOrSse http://x/
         "#]],
@@ -506,7 +506,7 @@ fn keys_of_stdio_mean_nothing_elsewhere() {
     check(
         r#""command": "x", "url": "http://x", "type": "stdio""#,
         expect![[r#"
-            warning: narrows.json:1:46: server 'a': `url` means nothing to a server of type stdio
+            warning: narrows.json:1:46: server 'a': `url` has no effect on a server of type stdio
               path: mcpServers.a.url
             a stdio "x" [] Newline
         "#]],
@@ -553,7 +553,7 @@ fn a_disabled_server_may_name_variables_that_are_not_set() {
     check(
         r#""url": "http://a b", "disabled": true"#,
         expect![[r#"
-        error: narrows.json:1:30: server 'a': the url cannot be read: invalid uri character
+        error: narrows.json:1:30: server 'a': the url is invalid: invalid uri character
           path: mcpServers.a.url
           help: write "https://host/path"
     "#]],
@@ -583,7 +583,7 @@ fn unknown_words_and_built_in_servers() {
         expect![[r#"
             error: narrows.json:1:31: server 'a': unknown transport `htpp`
               path: mcpServers.a.type
-              help: did you mean `http`? It is one of stdio, http, sse, ws, rpc, builtin
+              help: did you mean `http`? Otherwise use one of stdio, http, sse, ws, rpc, builtin
             error: narrows.json:1:73: server 'b': expected a string, found a number
               path: mcpServers.b.type
               help: put the value in quotes
@@ -601,7 +601,7 @@ fn unknown_words_and_built_in_servers() {
         expect![[r#"
             error: narrows.json:1:17: server 'dmo': there is no built-in server `dmo`
               path: mcpServers.dmo
-              help: there is: demo, pruner
+              help: available: demo, pruner
         "#]],
     );
 }

@@ -1,4 +1,4 @@
-//! Variables in values.
+//! Tests of variables in values.
 
 use std::path::Path;
 
@@ -129,13 +129,13 @@ fn what_cannot_be_replaced() {
     check(
         r#"{"mcpServers": {"a": {"command": "x", "args": ["${input:k}", "${TOKEN", "a\u0000b"]}}}"#,
         expect![[r#"
-            error: narrows.json:1:48: server 'a': there is nobody to ask for ${input:...}
+            error: narrows.json:1:48: server 'a': cannot prompt for ${input:...}
               path: mcpServers.a.args[0]
-              help: set an environment variable and name it as ${VAR}
+              help: set an environment variable and refer to it as ${VAR}
             error: narrows.json:1:62: server 'a': a `${` here does not name a variable
               path: mcpServers.a.args[1]
               help: write ${VAR}, ${VAR:-default} or ${env:VAR}, and $${ for ${ itself
-            error: narrows.json:1:73: server 'a': there is a NUL character in it
+            error: narrows.json:1:73: server 'a': the value contains a NUL character
               path: mcpServers.a.args[2]
         "#]],
     );
@@ -148,7 +148,7 @@ fn a_variable_of_an_editor_leaves_out_its_server_alone() {
         expect![[r#"
             error: narrows.json:1:48: server 'a': `${relativeFile}` is a variable of VS Code and Cursor and exists only in the editor
               path: mcpServers.a.args[0]
-              help: write the value itself, or set an environment variable and name it as ${VAR}
+              help: write the value itself, or set an environment variable and refer to it as ${VAR}
             b stdio "y" [] Newline
             without a: `${relativeFile}` is a variable of VS Code and Cursor and exists only in the editor
         "#]],

@@ -1,4 +1,4 @@
-//! Changes that last until the program ends.
+//! Tests of changes that last until the process ends.
 
 use super::*;
 
@@ -23,7 +23,7 @@ async fn they_outlast_a_new_file() {
         desk.unsaved(),
         [
             "server 'more' is added",
-            "server 'demo' is switched off",
+            "server 'demo' is disabled",
             "endpoint 'default' has preset 'few'",
         ]
     );
@@ -52,7 +52,7 @@ async fn a_later_one_takes_the_place_of_a_former() {
         [
             "server 'more' is added",
             "server 'demo' is replaced",
-            "server 'demo' is switched on",
+            "server 'demo' is enabled",
             "preset 'p' is set",
         ]
     );
@@ -98,7 +98,7 @@ async fn those_that_fit_no_more_are_dropped() {
         .await
         .expect("it fits");
     desk.memory(add("more")).await.expect("it fits");
-    // Neither the server nor the preset is there any more.
+    // The new file contains neither the server nor the preset.
     desk.write(r#"{ "mcpServers": { "pruner": { "type": "builtin" } } }"#);
     assert_eq!(desk.reload().await, Reloaded::Applied);
     assert_eq!(desk.servers().await, "pruner more");
@@ -112,7 +112,7 @@ async fn a_broken_file_takes_none_of_them_away() {
     desk.write("{");
     assert_eq!(desk.reload().await, Reloaded::Refused);
     assert_eq!(desk.servers().await, "demo more");
-    // Over what was in force, and the file stays a problem.
+    // The change applies on top of the settings in force, and the problem of the file remains.
     desk.memory(add("other")).await.expect("it fits");
     assert_eq!(desk.servers().await, "demo more other");
     assert_eq!(desk.problems().len(), 1);
@@ -151,8 +151,8 @@ async fn presets_of_files_are_hidden_and_covered() {
     assert_eq!(
         lines,
         [
-            "preset_own.json: preset `own` is in force for endpoint 'default'",
-            "preset_own.json: preset `own` is in force for endpoint 'lazy'"
+            "preset_own.json: preset `own` is used by endpoint 'default'",
+            "preset_own.json: preset `own` is used by endpoint 'lazy'"
         ]
     );
     assert!(desk.folder.join("p/preset_own.json").exists());

@@ -1,4 +1,4 @@
-//! Changes that are written into the file.
+//! Tests of changes that are saved to the file.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
@@ -108,8 +108,8 @@ async fn links_and_rights_stay() {
     assert_eq!(left.count(), 1, "nothing is left beside it");
 }
 
-/// A name that leaves no room for another one beside it stands for a full disk
-/// and a folder that is not ours: rights do not bind whoever runs tests as root.
+/// A name of maximum length leaves no room for a temporary file. It stands for a full disk or a
+/// folder without write permission, which tests as root cannot set up by permissions.
 #[tokio::test]
 async fn where_nothing_can_be_written_everything_stays() {
     let folder = folder();
@@ -165,9 +165,9 @@ async fn presets_of_files_are_written_there() {
         .expect("it is there");
     desk.save(remove_preset("own"))
         .await
-        .expect("nobody has it");
+        .expect("no setting names it");
     assert!(!path.exists());
-    // A new one goes where the others are that have no file.
+    // A new preset is added to the presets without files.
     desk.save(put_preset("new", json!({ "tools": [] })))
         .await
         .expect("it fits");

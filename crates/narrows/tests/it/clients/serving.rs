@@ -1,4 +1,4 @@
-//! `narrows serve` with clients.
+//! Tests of `narrows serve` with clients.
 
 use narrows_testkit::raw::Http;
 use serde_json::{Value, json};
@@ -79,7 +79,7 @@ fn tokens_make_it_allowed_to_listen_beyond_this_machine() {
     let ran = running.wait();
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stderr.contains("unencrypted"), "{}", ran.stderr);
-    assert!(!ran.stderr.contains("anybody"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("anyone"), "{}", ran.stderr);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! No part of a token, right or wrong, is logged or answered.
+//! Checks that no part of a token, right or wrong, appears in logs or responses.
 
 use std::fs::File;
 use std::process::Stdio;
@@ -11,10 +11,10 @@ use serde_json::json;
 use super::{config, make};
 use crate::program::{Folder, Running};
 
-/// How much of a token may be anywhere.
+/// The longest part of a token that may appear.
 const PART: usize = 8;
 
-/// Wrong ones of every kind; each is as good as a secret that was mistyped.
+/// Invalid tokens of every kind. Each may be a mistyped secret.
 const WRONG: [&str; 4] = [
     "Bearer nrw_Wr0ngT2mVq8ZkR4cY7wP1nLs6Jd3GfH5aUeB0oCiM",
     "Basic V3IwbmdUMm1WcThaa1I0Y1k3d1AxbkxzNkpk",
@@ -49,7 +49,7 @@ async fn neither_logs_nor_answers_hold_a_part_of_a_token() {
             for part in secret.windows(PART + 1) {
                 let part = std::str::from_utf8(part).expect("ASCII");
                 let line = log.lines().find(|line| line.contains(part));
-                // What every digest begins with is no secret.
+                // The beginning of every digest is not secret.
                 let known = "username=, response=".contains(part);
                 assert!(line.is_none() || known, "{part} is logged: {line:?}");
                 let answer = told.iter().find(|answer| answer.contains(part));
@@ -59,11 +59,11 @@ async fn neither_logs_nor_answers_hold_a_part_of_a_token() {
     }
 }
 
-/// Logs everything to the file `log`.
+/// Starts a gateway that logs everything to the file `log`.
 async fn serve(folder: &Folder, format: &str) -> (Running, u16) {
     let arguments = ["serve", "--listen", "127.0.0.1:0", "--log-level", "trace"];
     let mut command = folder.command(&[&arguments[..], &["--log-format", format]].concat());
-    // No pipe, which would be full before it is read.
+    // A pipe would fill up before it is read.
     let log = File::create(folder.path().join("log")).expect("a file");
     let child = command.stdout(Stdio::null()).stderr(log).spawn();
     let running = Running {
@@ -87,7 +87,7 @@ async fn serve(folder: &Folder, format: &str) -> (Running, u16) {
     (running, port.expect("it listens"))
 }
 
-/// Asks at every way in, and gives what is answered, heads included.
+/// Sends requests on every transport and returns the responses with their headers.
 async fn go_everywhere(port: u16, header: &str) -> Vec<String> {
     let address = format!("127.0.0.1:{port}");
     let with = [("authorization", header)];

@@ -1,4 +1,4 @@
-//! `narrows token`.
+//! Tests of `narrows token`.
 
 use expect_test::expect;
 

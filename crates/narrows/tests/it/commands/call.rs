@@ -1,4 +1,4 @@
-//! `narrows call`.
+//! Tests of `narrows call`.
 
 use expect_test::expect;
 
@@ -58,10 +58,10 @@ fn call_prints_the_text() {
             hello
             --- stderr
             endpoint:   default
-            client:     narrows-call, not a known program: its model may read either half (--client NAME tries another)
+            client:     narrows-call, an unknown program: its model may read either half (use --client NAME to act as another)
             published:  demo__echo
             server:     demo (builtin)
-            its name:   echo
+            own name:   echo
             arguments:  N bytes
             time:       N ms
             result:     N bytes, N tokens
@@ -79,10 +79,10 @@ fn explain_names_the_half_that_the_model_of_a_client_reads() {
         let line = ran.stderr.lines().find(|line| line.starts_with("client:"));
         line.unwrap_or_default().to_owned()
     };
-    let structured = "whose model reads structuredContent in place of content";
+    let structured = "whose model reads structuredContent instead of content";
     let expected = format!("client:     claude-code, {structured}");
     assert_eq!(as_client("claude-code"), expected);
-    let expected = "client:     goose, whose model reads content alone";
+    let expected = "client:     goose, whose model reads only content";
     assert_eq!(as_client("goose"), expected);
 }
 
@@ -114,7 +114,7 @@ fn explain_follows_exec_to_its_server() {
         client:     Cline, whose model reads content and structuredContent
         published:  exec
         server:     demo (builtin)
-        its name:   sample_log
+        own name:   sample_log
         arguments:  N bytes
         time:       N ms
         result:     N bytes, N tokens
@@ -173,7 +173,7 @@ fn call_takes_a_published_name() {
         told.push_str(&format!("{} {}\n", ran.code.unwrap(), stderr.join("\n")));
     }
     expect![[r#"
-        2 error: 'demo' is a server; which tool of it?
+        2 error: 'demo' is a server; name one of its tools
           help: narrows tools demo lists them
         1 error: the tool reports: The user cannot be asked: this client does not support elicitation
         1 error: server 'demo' has no tool 'ecko'; did you mean echo?
@@ -201,7 +201,7 @@ fn call_takes_no_more_arguments_than_fit_a_message() {
     for ran in [call(&fits, ""), call("-", &fits), call("@fits.json", "")] {
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     }
-    let told = "error: the arguments are more than 2,000 bytes, the limit `max_message_bytes`\n";
+    let told = "error: the arguments exceed 2,000 bytes, the limit `max_message_bytes`\n";
     for ran in [call(&long, ""), call("-", &long), call("@long.json", "")] {
         let streams = (ran.stdout.as_str(), ran.stderr.as_str());
         assert_eq!((ran.code, streams), (Some(2), ("", told)));

@@ -1,5 +1,5 @@
-//! What `tools`, `call`, `stdio` and `check` make of presets and of endpoints
-//! that do not list their tools.
+//! Tests of `tools`, `call`, `stdio` and `check` with presets and with endpoints that do not list
+//! their tools.
 
 use expect_test::{Expect, expect};
 use narrows_testkit::raw::Stdio;
@@ -9,7 +9,7 @@ use super::check;
 use crate::gateway::{Gateway, REVISION, column};
 use crate::program::{Folder, Ran};
 
-/// A default endpoint with a preset, one without, and one of another.
+/// A default endpoint with a preset, one without, and one with another preset.
 const REVIEW: &str = r#"{
     "mcpServers": { "demo": { "type": "builtin" }, "more": { "type": "builtin", "name": "demo" } },
     "presets": { "review": { "tools": ["demo/*", "!demo/touch_*", "!demo/count"], "prompts": [] },
@@ -29,12 +29,12 @@ fn tools_shows_what_a_preset_leaves() {
             exit 0
             --- stdout
             demo  N tools, N tokens, 2 hidden by preset 'review'
-              demo__echo              ~71  Gives back the text it was given.
+              demo__echo              ~70  Returns the given text unchanged.
               demo__sample_log        ~94  A long log of a web shop, the same every time, with a few errors in it.
               demo__sample_table      ~93  A large table of orders as JSON text: an array of objects with the same keys.
-              demo__ask_name          ~63  Asks the user for a name by a form, and greets them.
+              demo__ask_name          ~63  Asks the user for a name with a form, and greets them.
             more  N tools, N tokens, 6 hidden by preset 'review'
-            in all N tools, N tokens, 8 hidden by preset 'review', and recover_text of the gateway, N tokens
+            total: N tools, N tokens, 8 hidden by preset 'review', and recover_text of the gateway, N tokens
             --- stderr
         "#]],
     );
@@ -44,10 +44,10 @@ fn tools_shows_what_a_preset_leaves() {
             exit 0
             --- stdout
             demo  1 tool, N tokens, 5 hidden by preset 'echo'
-              demo:echo      ~71  Gives back the text it was given.
+              demo:echo      ~70  Returns the given text unchanged.
             more  1 tool, N tokens, 5 hidden by preset 'echo'
-              more:echo      ~71  Gives back the text it was given.
-            in all N tools, N tokens, 10 hidden by preset 'echo', and recover_text of the gateway, N tokens
+              more:echo      ~70  Returns the given text unchanged.
+            total: N tools, N tokens, 10 hidden by preset 'echo', and recover_text of the gateway, N tokens
             --- stderr
         "#]],
     );
@@ -138,7 +138,7 @@ fn the_lazy_endpoint_is_there_with_the_preset_of_the_default_one() {
     assert_eq!(json_of(&built_in)["expose"], "lazy");
 }
 
-/// A lazy endpoint, one for searching, and one on which nothing is cut.
+/// A lazy endpoint, a search endpoint, and one without shaping.
 const EXPOSED: &str = r#"{
     "mcpServers": { "demo": { "type": "builtin" } },
     "endpoints": { "find": { "expose": "search", "pin": ["demo/echo"] },
@@ -201,20 +201,20 @@ fn why_on_endpoints_that_do_not_list_their_tools() {
         told.push_str(&format!("{endpoint} {code} {}{}", ran.stdout, ran.stderr));
     }
     expect![[r#"
-        lazy 0 demo__count: tool 'count' of server 'demo' is there, through exec(server_name: "demo", tool_name: "count")
-        lazy 0 demo/count: tool 'count' of server 'demo' is there, through exec(server_name: "demo", tool_name: "count")
-        lazy 1 demo__cuont: server 'demo' is up and has no tool 'cuont'; did you mean count?
-        lazy 0 inspect: it is there: the gateway's own tool that tells of the others
-        lazy 0 exec: it is there: the gateway's own tool that calls the others
-        lazy 1 search_tools: not here: it is the gateway's own tool of endpoints with "expose": "search", and endpoint 'lazy' has "lazy"
-        lazy 0 recover_text: the gateway's own tool that gives back what was cut out of results is there, through exec(server_name: "narrows", tool_name: "recover_text")
-        uncut 1 recover_text: not here: it is the gateway's own tool that gives back what was cut out of results, and on this endpoint nothing is cut (`shape`)
-        find 0 demo__echo: it is there: tool 'echo' of server 'demo'
-        find 0 demo__count: tool 'count' of server 'demo' is there, through exec(server_name: "demo", tool_name: "count")
-        find 0 search_tools: it is there: the gateway's own tool that finds the others
-        find 0 recover_text: the gateway's own tool that gives back what was cut out of results is there, through exec(server_name: "narrows", tool_name: "recover_text")
-        default 1 exec: not here: it is the gateway's own tool of endpoints with "expose": "lazy" or "search", and endpoint 'default' has "all"
-        default 1 search_tools: not here: it is the gateway's own tool of endpoints with "expose": "search", and endpoint 'default' has "all"
+        lazy 0 demo__count: tool 'count' of server 'demo' is available through exec(server_name: "demo", tool_name: "count")
+        lazy 0 demo/count: tool 'count' of server 'demo' is available through exec(server_name: "demo", tool_name: "count")
+        lazy 1 demo__cuont: server 'demo' is up, but has no tool 'cuont'; did you mean count?
+        lazy 0 inspect: available: the gateway's own tool that describes the others
+        lazy 0 exec: available: the gateway's own tool that calls the others
+        lazy 1 search_tools: not offered: it is the gateway's own tool on endpoints with "expose": "search", but endpoint 'lazy' has "lazy"
+        lazy 0 recover_text: the gateway's own tool that recovers text cut from results is available through exec(server_name: "narrows", tool_name: "recover_text")
+        uncut 1 recover_text: not offered: it is the gateway's own tool that recovers text cut from results, but this endpoint cuts nothing (`shape`)
+        find 0 demo__echo: available: tool 'echo' of server 'demo'
+        find 0 demo__count: tool 'count' of server 'demo' is available through exec(server_name: "demo", tool_name: "count")
+        find 0 search_tools: available: the gateway's own tool that finds the others
+        find 0 recover_text: the gateway's own tool that recovers text cut from results is available through exec(server_name: "narrows", tool_name: "recover_text")
+        default 1 exec: not offered: it is the gateway's own tool on endpoints with "expose": "lazy" or "search", but endpoint 'default' has "all"
+        default 1 search_tools: not offered: it is the gateway's own tool on endpoints with "expose": "search", but endpoint 'default' has "all"
     "#]].assert_eq(&told);
     let why = folder.run(&[
         "tools",
@@ -298,27 +298,27 @@ fn a_hidden_tool_is_shown_by_nobody_and_said_to_be_hidden() {
         $ tools demo count: 1
         error: tool 'count' of server 'demo' is hidden here: `!demo/count` of preset 'review' forbids it
         $ tools demo conut: 1
-        error: server 'demo' has no tool 'conut'; there is echo, sample_log, sample_table, ask_name
+        error: server 'demo' has no tool 'conut'; available: echo, sample_log, sample_table, ask_name
         $ tools --why demo__count: 1
-        demo__count: not here: `!demo/count` of preset 'review' forbids it
+        demo__count: not offered: `!demo/count` of preset 'review' forbids it
         $ tools --why demo__count --endpoint lazy: 1
-        demo__count: not here: `!demo/count` of preset 'review' forbids it
+        demo__count: not offered: `!demo/count` of preset 'review' forbids it
         $ tools --why more/echo: 1
-        more/echo: not here: preset 'review' allows nothing of its server
+        more/echo: not offered: preset 'review' allows nothing on its server
         $ tools --why demo__count --endpoint free: 0
-        demo__count: it is there: tool 'count' of server 'demo'
+        demo__count: available: tool 'count' of server 'demo'
         $ tools --why demo__count --preset echo: 1
-        demo__count: not here: no entry of preset 'echo' allows it
+        demo__count: not offered: no entry of preset 'echo' allows it
         $ tools --why recover_text: 0
-        recover_text: it is there: the gateway's own tool that gives back what was cut out of results
+        recover_text: available: the gateway's own tool that recovers text cut from results
         $ tools --why inspect: 1
-        inspect: not here: it is the gateway's own tool of endpoints with "expose": "lazy" or "search", and endpoint 'default' has "all"
+        inspect: not offered: it is the gateway's own tool on endpoints with "expose": "lazy" or "search", but endpoint 'default' has "all"
         $ call demo count: 1
         error: Tool 'demo__count' is not allowed by current preset: `!demo/count` of preset 'review' forbids it
         $ call demo__count: 1
         error: Tool 'demo__count' is not allowed by current preset: `!demo/count` of preset 'review' forbids it
         $ call more echo {"text": "hi"}: 1
-        error: Tool 'more__echo' is not allowed by current preset: preset 'review' allows nothing of its server
+        error: Tool 'more__echo' is not allowed by current preset: preset 'review' allows nothing on its server
         $ call more echo {"text": "hi"} --endpoint small: 0
         hi
         $ call more:echo {"text": "hi"} --endpoint small: 0
@@ -326,14 +326,14 @@ fn a_hidden_tool_is_shown_by_nobody_and_said_to_be_hidden() {
         $ call demo ask_name --endpoint small: 1
         error: Tool 'demo:ask_name' is not allowed by current preset: no entry of preset 'echo' allows it
         $ call nowhere: 1
-        error: there is no tool 'nowhere'; there is demo__echo, demo__sample_log, demo__sample_table, demo__ask_name
+        error: there is no tool 'nowhere'; available: demo__echo, demo__sample_log, demo__sample_table, demo__ask_name
           help: narrows tools lists them
     "#]].assert_eq(&told);
     let why = folder.run(&["tools", "--why", "demo__count", "--json"]);
-    expect![[r#"{"name":"demo__count","there":false,"server":"demo","tool":"count","published":"demo__count","preset":"review","rule":"!demo/count","reason":"not here: `!demo/count` of preset 'review' forbids it","nearest":[]}"#]].assert_eq(&json_of(&why).to_string());
+    expect![[r#"{"name":"demo__count","there":false,"server":"demo","tool":"count","published":"demo__count","preset":"review","rule":"!demo/count","reason":"not offered: `!demo/count` of preset 'review' forbids it","nearest":[]}"#]].assert_eq(&json_of(&why).to_string());
 }
 
-/// What `tools/list` on stdin and stdout names.
+/// Returns the names in `tools/list` over stdio.
 async fn listed_on_stdio(folder: &Folder, arguments: &[&str]) -> Vec<String> {
     let arguments = [&["stdio"], arguments].concat();
     let mut command = tokio::process::Command::from(folder.command(&arguments));
@@ -394,7 +394,7 @@ fn an_unknown_preset_is_wrong_usage() {
     assert!(ran.stderr.contains("did you mean lazy?"), "{}", ran.stderr);
 }
 
-/// A configuration with a folder of presets, one of which is broken.
+/// Creates a configuration with a folder of presets, one of which is invalid.
 fn with_files(endpoints: &str) -> Folder {
     let folder = Folder::with(&format!(
         r#"{{"mcpServers": {{"demo": {{"type": "builtin"}}}}, "preset_dir": "presets", "endpoints": {endpoints}}}"#
@@ -441,7 +441,7 @@ async fn a_broken_preset_in_force_allows_nothing_and_check_calls_it_an_error() {
     expect![[r#"
         error: narrows.json:1:108: the file of preset `broken` is skipped: nothing is allowed here
           path: endpoints.default.preset
-          help: `narrows check` tells what is wrong with the file
+          help: `narrows check` shows the problem in the file
         warning: presets/preset_broken.json:2:13: this is not valid JSON: unexpected comma; the file is skipped
         The configuration has 1 error.
     "#]].assert_eq(&ran.stderr);
@@ -457,22 +457,22 @@ async fn a_broken_preset_in_force_allows_nothing_and_check_calls_it_an_error() {
             exit 0
             --- stdout
             demo  0 tools, ~0 tokens, 6 hidden by preset 'broken'
-            in all 0 tools, ~0 tokens, 6 hidden by preset 'broken', and recover_text of the gateway, ~423 tokens
+            total: 0 tools, ~0 tokens, 6 hidden by preset 'broken', and recover_text of the gateway, ~423 tokens
             --- stderr
-            warning: narrows.json:1:108: the file of preset `broken` is skipped: nothing is allowed here (endpoints.default.preset); `narrows check` tells what is wrong with the file
+            warning: narrows.json:1:108: the file of preset `broken` is skipped: nothing is allowed here (endpoints.default.preset); `narrows check` shows the problem in the file
             $ call demo echo
             exit 1
             --- stdout
             --- stderr
-            warning: narrows.json:1:108: the file of preset `broken` is skipped: nothing is allowed here (endpoints.default.preset); `narrows check` tells what is wrong with the file
-            error: Tool 'demo__echo' is not allowed by current preset: preset 'broken' allows nothing of its server
+            warning: narrows.json:1:108: the file of preset `broken` is skipped: nothing is allowed here (endpoints.default.preset); `narrows check` shows the problem in the file
+            error: Tool 'demo__echo' is not allowed by current preset: preset 'broken' allows nothing on its server
             $ stdio --preset broken
             exit 2
             --- stdout
             --- stderr
             error: narrows.json:1:108: the file of preset `broken` is skipped: nothing is allowed here
               path: endpoints.default.preset
-              help: `narrows check` tells what is wrong with the file
+              help: `narrows check` shows the problem in the file
             warning: presets/preset_broken.json:2:13: this is not valid JSON: unexpected comma; the file is skipped
             error: the file of preset 'broken' cannot be used
         "#]],
@@ -530,14 +530,19 @@ fn check_tells_of_entries_that_fit_no_tool() {
     let folder = Folder::with(config);
     let ran = folder.run(&["check"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let told = "`!demo/tuch_readme` fits none of its 6 tools";
+    let told = "`!demo/tuch_readme` matches none of its 6 tools";
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
     assert!(
         ran.stderr.contains("did you mean touch_readme?"),
         "{}",
         ran.stderr
     );
-    assert_eq!(ran.stderr.matches("fits none").count(), 1, "{}", ran.stderr);
+    assert_eq!(
+        ran.stderr.matches("matches none").count(),
+        1,
+        "{}",
+        ran.stderr
+    );
     let json = json_of(&folder.run(&["check", "--json"]));
     let problems = json["problems"].as_array().expect("problems");
     assert!(
@@ -579,11 +584,11 @@ fn tool_lists_of_servers_are_told_by_their_place() {
     };
     assert_eq!(
         why("demo__count"),
-        r#""mcpServers.demo.disabledTools" "not here: `mcpServers.demo.disabledTools` excludes it""#
+        r#""mcpServers.demo.disabledTools" "not offered: `mcpServers.demo.disabledTools` excludes it""#
     );
     assert_eq!(
         why("few__count"),
-        r#""mcpServers.few.tools" "not here: `mcpServers.few.tools` does not name it""#
+        r#""mcpServers.few.tools" "not offered: `mcpServers.few.tools` does not name it""#
     );
     let listed = folder.run(&["tools"]).stdout;
     assert!(listed.contains(", 1 hidden by tool lists"), "{listed}");
@@ -592,7 +597,7 @@ fn tool_lists_of_servers_are_told_by_their_place() {
     assert_ne!(call.code, Some(0), "{}", call.shown());
     let told = folder.run(&["check"]).stderr;
     expect![[r#"
-        warning: narrows.json: server 'demo': `ecoh` is none of its 6 tools
+        warning: narrows.json: server 'demo': `ecoh` is not one of its 6 tools
           path: mcpServers.demo.disabledTools
           help: did you mean echo?
     "#]]

@@ -1,11 +1,11 @@
-//! What `tools` and `check` tell of what is cut out of results.
+//! Tests of how `tools` and `check` report the shaping of results.
 
 use expect_test::expect;
 use serde_json::Value;
 
 use crate::program::Folder;
 
-/// The totals of two gateways, one of a tool and a server that are gone.
+/// The totals of two gateways, one of them with a tool and a server that no longer exist.
 const TOTALS: [&str; 2] = [
     r#"{"since": "2026-01-02T03:04:05Z", "tools": [
         {"server": "demo", "tool": "sample_log", "results": 12, "failed": 1, "chars_before": 1200345,
@@ -29,16 +29,16 @@ fn tools_tells_what_shaping_has_saved() {
     folder.write("totals-2.json", "not JSON");
     let ran = folder.run(&["tools"]);
     let lines = ran.stdout.lines().filter(|line| line.contains("saved"));
-    // What stands before it is what the tools of the server cost.
+    // The text before it is the cost of the server's tools.
     let lines = lines.map(|line| match line.strip_prefix("demo  ") {
         Some(server) => server.split_once("; ").expect("two parts").1,
         None => line,
     });
     let lines: Vec<&str> = lines.collect();
     expect![[r#"
-        13 results shortened, ~299,900 tokens saved (90 %), 1 left too long
-                                       13 results shortened, ~299,900 tokens saved (90 %), 1 left too long
-        saved since 2026-01-02T03:04:05Z: 14 results shortened, ~309,900 tokens saved (86 %), 1 left too long; 1,390,345 -> 239,980 characters, ~360,000 -> ~50,100 tokens"#]].assert_eq(&lines.join("\n"));
+        13 results shortened, ~299,900 tokens saved (90 %), 1 still too long
+                                       13 results shortened, ~299,900 tokens saved (90 %), 1 still too long
+        saved since 2026-01-02T03:04:05Z: 14 results shortened, ~309,900 tokens saved (86 %), 1 still too long; 1,390,345 -> 239,980 characters, ~360,000 -> ~50,100 tokens"#]].assert_eq(&lines.join("\n"));
     let json = |arguments: &[&str]| -> Value {
         serde_json::from_str(&folder.run(arguments).stdout).expect("JSON")
     };
@@ -75,9 +75,9 @@ fn check_tells_that_what_is_cut_cannot_be_kept_where_it_should() {
         .stderr
         .replace(&*folder.path().to_string_lossy(), "FOLDER");
     expect![[r#"
-        warning: narrows.json: 'FOLDER/narrows.json' is no folder
+        warning: narrows.json: 'FOLDER/narrows.json' is not a folder
           path: recovery.path
-          help: what is cut would be kept in memory
+          help: cut text would be kept in memory
     "#]]
     .assert_eq(&told);
     let folder = Folder::with(&config("new/cut"));
@@ -89,7 +89,7 @@ fn check_tells_that_what_is_cut_cannot_be_kept_where_it_should() {
     );
 }
 
-/// One command cuts, the next one gets it back, a third tells what was saved.
+/// One command cuts a result, the next recovers the text, and a third reports the savings.
 #[test]
 fn what_one_command_cuts_another_gets_back() {
     let folder = Folder::with(

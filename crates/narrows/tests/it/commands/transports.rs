@@ -1,5 +1,5 @@
-//! What `check` says of servers at an address: what carries their messages, how
-//! that was found out, and what to write instead where it is wrong.
+//! Tests of `check` with remote servers: the detected transport, how it was detected, and the
+//! suggested correction.
 
 use std::net::TcpListener;
 
@@ -17,7 +17,7 @@ const ALL: [Transport; 4] = [
     Transport::Rpc,
 ];
 
-/// Held as long as the server shall run.
+/// A test server that runs until it is dropped.
 struct Server {
     served: Served,
     installed: Installed,
@@ -36,7 +36,7 @@ async fn served(script: Script) -> Server {
 }
 
 impl Server {
-    /// An entry for `path` of this server.
+    /// Returns an entry for `path` on this server.
     fn entry(&self, kind: Option<&str>, scheme: &str, path: &str) -> Value {
         let mut entry = json!({ "url": format!("{scheme}://{}{path}", self.served.address()) });
         if let Some(kind) = kind {
@@ -54,7 +54,7 @@ fn config<'a>(servers: impl IntoIterator<Item = (&'a str, Value)>) -> Folder {
     Folder::with(&json!({ "mcpServers": servers }).to_string())
 }
 
-/// The exit code and what is told on stdout, without what differs between runs.
+/// Compares the exit code and stdout, without the parts that differ between runs.
 #[track_caller]
 fn check(ran: &Ran, expected: Expect) {
     let mut shown = format!("exit {}\n", ran.code.unwrap_or(-1));
@@ -76,7 +76,7 @@ fn without_ports(line: &str) -> String {
     shown
 }
 
-/// One line for each server of `check --json`.
+/// Returns one line for each server of `check --json`.
 fn lines(folder: &Folder, show: impl Fn(&Value) -> String) -> String {
     let ran = folder.run(&["check", "--json"]);
     let value: Value = serde_json::from_str(&ran.stdout).expect("JSON");
@@ -124,7 +124,7 @@ async fn every_transport_is_told() {
             up        web-ws     ws       2025-11-25, N s, 1 tool, N tokens
             up        ws         ws       2025-11-25, N s, 1 tool, N tokens
             7 of 7 servers up, N tools, N tokens, and recover_text of the gateway, N tokens
-            warning: narrows.json:1:342: server 'web-ws': http:// is taken as ws:// here, as the type is ws
+            warning: narrows.json:1:342: server 'web-ws': http:// is read as ws:// here, because the type is ws
               path: mcpServers.web-ws.url
               help: write ws:// in the url
         "#]],
@@ -165,9 +165,9 @@ async fn a_server_of_the_older_transport_is_found_and_told() {
             exit 0
             configuration  narrows.json
             up        by-path  sse      2024-11-05, N s, 1 tool, N tokens
-                      found: HTTP+SSE, since http://127.0.0.1:PORT/sse answered HTTP 405 Method Not Allowed; say "type": "sse" to save the first try
+                      found: HTTP+SSE, because http://127.0.0.1:PORT/sse answered HTTP 405 Method Not Allowed; set "type": "sse" to skip the first attempt
             up        found    sse      2024-11-05, N s, 1 tool, N tokens
-                      found: HTTP+SSE, since http://127.0.0.1:PORT/mcp answered HTTP 405 Method Not Allowed; say "type": "sse" to save the first try
+                      found: HTTP+SSE, because http://127.0.0.1:PORT/mcp answered HTTP 405 Method Not Allowed; set "type": "sse" to skip the first attempt
             up        said     sse      2024-11-05, N s, 1 tool, N tokens
             3 of 3 servers up, N tools, N tokens, and recover_text of the gateway, N tokens
         "#]],
@@ -237,15 +237,12 @@ async fn a_wrong_type_gets_the_right_one_as_a_hint() {
             0 of 14 servers up, N tools, N tokens, and recover_text of the gateway, N tokens
         "#]],
     );
-    // Who does as the hints say has it right.
+    // Following the hints gives a valid configuration.
     let ran = folder.run(&["check", "--json"]);
     let value: Value = serde_json::from_str(&ran.stdout).expect("JSON");
     let mended = servers.map(|(id, mut entry)| {
         let all = value["servers"].as_array().expect("servers");
-        let told = all
-            .iter()
-            .find(|told| told["id"] == id)
-            .expect("it is told");
+        let told = all.iter().find(|told| told["id"] == id).expect("a value");
         entry["type"] = told["failure"]["speaks"].clone();
         let hint = told["failure"]["hint"].as_str().expect("a hint");
         if let Some((_, scheme)) = hint.split_once("write ") {
@@ -265,7 +262,7 @@ async fn a_wrong_type_gets_the_right_one_as_a_hint() {
 #[tokio::test]
 async fn the_right_type_is_still_told_after_further_attempts() {
     let server = serve(|_| ()).await;
-    // While this one is awaited, the other is tried again, without being asked again.
+    // While the slow server starts, the other is retried but not detected again.
     let slow = json!({ "command": "sleep", "args": ["60"], "startup_timeout_s": 3 });
     let folder = config([
         ("wrong", server.entry(Some("sse"), "http", "/mcp")),
@@ -280,7 +277,7 @@ async fn the_right_type_is_still_told_after_further_attempts() {
 
 #[test]
 fn hints_where_nothing_answers() {
-    // It accepts connections by the kernel's hand alone.
+    // The kernel accepts connections, but no program answers.
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = silent.local_addr().expect("an address");
     let mut servers = Vec::new();
@@ -300,13 +297,13 @@ fn hints_where_nothing_answers() {
     let hints = lines(&folder, hints);
     expect![[r#"
         "http refused" "connect" null "is the server running, at 127.0.0.1 on port 1?"
-        "http silent" "timed_out" null "the server accepted the connection and did not answer"
+        "http silent" "timed_out" null "the server accepted the connection but did not respond"
         "sse refused" "connect" null "is the server running, at 127.0.0.1 on port 1?"
-        "sse silent" "timed_out" null "the server accepted the connection and did not answer"
+        "sse silent" "timed_out" null "the server accepted the connection but did not respond"
         "ws refused" "connect" null "is the server running, at 127.0.0.1 on port 1?"
-        "ws silent" "timed_out" null "the server accepted the connection and did not answer"
+        "ws silent" "timed_out" null "the server accepted the connection but did not respond"
         "rpc refused" "connect" null "is the server running, at 127.0.0.1 on port 1?"
-        "rpc silent" "timed_out" null "the server accepted the connection and did not answer"
+        "rpc silent" "timed_out" null "the server accepted the connection but did not respond"
     "#]]
     .assert_eq(&hints);
 }
@@ -321,10 +318,10 @@ async fn hints_where_credentials_are_wanted() {
     let ids = ["http", "sse", "ws", "rpc"];
     let folder = config(ids.into_iter().zip(entries.clone()));
     expect![[r#"
-        "http" "sign_in" null "it wants credentials: \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}"
-        "sse" "sign_in" null "it wants credentials: \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}"
-        "ws" "sign_in" null "it wants credentials: \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}"
-        "rpc" "sign_in" null "it wants credentials: \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}"
+        "http" "sign_in" null "it requires credentials: set \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}"
+        "sse" "sign_in" null "it requires credentials: set \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}"
+        "ws" "sign_in" null "it requires credentials: set \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}"
+        "rpc" "sign_in" null "it requires credentials: set \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}"
     "#]].assert_eq(&lines(&folder, hints));
     let with_header = entries.map(|mut entry| {
         entry["headers"] = json!({ "X-Key": "right" });
@@ -362,22 +359,22 @@ fn hints_where_something_else_answers() {
     }
     let folder = config(servers.iter().map(|(id, entry)| (&**id, entry.clone())));
     expect![[r#"
-        "http page" "wrong_transport" null "is this the right URL? MCP servers often sit at /mcp"
-        "sse page" "wrong_transport" null "is this the right URL? HTTP+SSE servers often sit at /sse"
-        "ws page" "wrong_transport" null "is this the right URL? WebSocket servers often sit at /ws"
+        "http page" "wrong_transport" null "is this the right URL? MCP servers are often at /mcp"
+        "sse page" "wrong_transport" null "is this the right URL? HTTP+SSE servers are often at /sse"
+        "ws page" "wrong_transport" null "is this the right URL? WebSocket servers are often at /ws"
         "rpc page" "wrong_transport" null "is this the right URL? requests go to /rpc below it"
-        "http nothing" "wrong_transport" null "is this the right URL? MCP servers often sit at /mcp"
-        "sse nothing" "wrong_transport" null "is this the right URL? HTTP+SSE servers often sit at /sse"
-        "ws nothing" "wrong_transport" null "is this the right URL? WebSocket servers often sit at /ws"
+        "http nothing" "wrong_transport" null "is this the right URL? MCP servers are often at /mcp"
+        "sse nothing" "wrong_transport" null "is this the right URL? HTTP+SSE servers are often at /sse"
+        "ws nothing" "wrong_transport" null "is this the right URL? WebSocket servers are often at /ws"
         "rpc nothing" "wrong_transport" null "is this the right URL? requests go to /rpc below it"
-        "http broken" "refused" null "is this the right URL? MCP servers often sit at /mcp"
-        "sse broken" "refused" null "is this the right URL? HTTP+SSE servers often sit at /sse"
+        "http broken" "refused" null "is this the right URL? MCP servers are often at /mcp"
+        "sse broken" "refused" null "is this the right URL? HTTP+SSE servers are often at /sse"
         "ws broken" "refused" null null
         "rpc broken" "refused" null "is this the right URL? requests go to /rpc below it"
-        "http gone" "connect" null "it was there and closed the connection; its own log may say why"
-        "sse gone" "connect" null "it was there and closed the connection; its own log may say why"
-        "ws gone" "wrong_transport" null "is this the right URL? WebSocket servers often sit at /ws"
-        "rpc gone" "connect" null "it was there and closed the connection; its own log may say why"
+        "http gone" "connect" null "the server closed the connection; its log may say why"
+        "sse gone" "connect" null "the server closed the connection; its log may say why"
+        "ws gone" "wrong_transport" null "is this the right URL? WebSocket servers are often at /ws"
+        "rpc gone" "connect" null "the server closed the connection; its log may say why"
     "#]].assert_eq(&lines(&folder, hints));
 }
 
@@ -392,9 +389,9 @@ fn hints_where_a_handshake_is_forbidden() {
         ("http 403", json!({ "url": format!("http://{forbidden}/") })),
     ]);
     expect![[r#"
-        "ws 403" "sign_in" null "it wants credentials: \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}; or the path is wrong: WebSocket servers often sit at /ws"
-        "ws 401" "sign_in" null "it wants credentials: \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}"
-        "http 403" "sign_in" null "it wants credentials: \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}"
+        "ws 403" "sign_in" null "it requires credentials: set \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}; or the path is wrong: WebSocket servers are often at /ws"
+        "ws 401" "sign_in" null "it requires credentials: set \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}"
+        "http 403" "sign_in" null "it requires credentials: set \"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}"
     "#]].assert_eq(&lines(&folder, hints));
 }
 
@@ -415,9 +412,9 @@ async fn hints_where_rpc_is_named_twice() {
         ),
     ]);
     expect![[r#"
-        "twice" "wrong_transport" "http" "leave /rpc out of the url: it is appended to it"
-        "slash" "wrong_transport" null "leave /rpc out of the url: it is appended to it"
-        "nothing" "wrong_transport" null "leave /rpc out of the url: it is appended to it"
+        "twice" "wrong_transport" "http" "remove /rpc from the url: it is appended automatically"
+        "slash" "wrong_transport" null "remove /rpc from the url: it is appended automatically"
+        "nothing" "wrong_transport" null "remove /rpc from the url: it is appended automatically"
         "gone" "connect" null "is the server running, at 127.0.0.1 on port 1?"
     "#]]
     .assert_eq(&lines(&folder, hints));
@@ -464,9 +461,9 @@ async fn hints_where_a_server_opens_and_goes_wrong() {
             exit 1
             configuration  narrows.json
             down      closing    ws       N s, ws://127.0.0.1:PORT/ws: it closed the connection (1008: not today)
-                      hint: it was there and closed the connection; its own log may say why
-            down      elsewhere  sse      N s, http://127.0.0.1:PORT/sse: it wants its messages at http://0.0.0.0:8000/messages, which is another site
-                      hint: use the host and port in "url" by which the server names itself, or have it name itself as it is reached from here
+                      hint: the server closed the connection; its log may say why
+            down      elsewhere  sse      N s, http://127.0.0.1:PORT/sse: it expects messages at http://0.0.0.0:8000/messages, which is another site
+                      hint: set "url" to the host and port that the server announces, or make it announce the address used here
             0 of 2 servers up, N tools, N tokens, and recover_text of the gateway, N tokens
         "#]],
     );

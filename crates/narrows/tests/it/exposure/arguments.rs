@@ -1,4 +1,4 @@
-//! Arguments of `exec` are held against the tool's own schema first.
+//! Tests that the arguments of `exec` are validated against the tool's own schema.
 
 use narrows_testkit::scripted::{Installed, Script};
 use serde_json::{Value, json};
@@ -41,8 +41,8 @@ fn server() -> Installed {
         .install()
 }
 
-/// What is refused, with words that must be in the message; the server hears
-/// nothing of it.
+/// Checks that calls are refused with a message that contains these words, and that they do not
+/// reach the server.
 async fn check_refused(cases: &[(&str, Value, &[&str])]) {
     let server = server();
     for way in WAYS {
@@ -151,7 +151,7 @@ async fn what_the_schema_allows_is_called() {
         ] {
             passes(&mut lazy, &server, tool, &arguments).await;
         }
-        // Some models write the object as a text, or leave it out.
+        // Some models write the object as a text, or omit it.
         let written = json!(r#"{"path": "b"}"#);
         let result = lazy.exec("ds", "strict", written).await;
         let said = r#"ds called "strict" with {"path":"b"}"#;
@@ -162,7 +162,7 @@ async fn what_the_schema_allows_is_called() {
     }
 }
 
-/// More than can be looked at while others wait.
+/// The arguments are so long that they are checked off the async threads.
 #[tokio::test]
 async fn long_arguments_are_checked_too() {
     let server = server();

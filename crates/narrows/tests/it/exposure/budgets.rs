@@ -1,4 +1,4 @@
-//! Long results of `exec` are cut, and come back through `exec`.
+//! Tests that long results of `exec` are cut and can be recovered through `exec`.
 
 use narrows_testkit::scripted::{Installed, Script, Step};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn lines() -> String {
     (1..=800).map(line).collect()
 }
 
-/// Rows that are beyond the budget in any form.
+/// Returns rows that exceed the budget in any format.
 fn rows() -> Value {
     let row = |at: usize| json!({ "id": at, "name": format!("the row of number {at}") });
     (0..800).map(row).collect()
@@ -34,7 +34,7 @@ fn within(server: &Installed) -> Value {
     with(only("long", server), json!({ "shape": shape }))
 }
 
-/// The text of a receipt, page by page, each within the budget.
+/// Reads the text of a receipt page by page, each within the budget.
 async fn read_back(lazy: &mut Lazy, id: &str) -> String {
     let mut whole = String::new();
     let mut asked = json!({ "prune_id": id });
@@ -87,7 +87,7 @@ async fn what_is_cut_comes_back_through_exec() {
     }
 }
 
-/// A server may have the gateway's name, and a tool of its own to give back.
+/// A server may have the gateway's id and its own `recover_text`.
 #[tokio::test]
 async fn the_way_back_is_told_under_the_name_that_leads_there() {
     let server = Script::new("narrows")
@@ -113,7 +113,7 @@ async fn the_way_back_is_told_under_the_name_that_leads_there() {
     }
 }
 
-/// The way back is not listed, but it is told of to whoever asks.
+/// `recover_text` is not listed, but `inspect` describes it.
 #[tokio::test]
 async fn the_way_back_can_be_inspected() {
     let server = long();
@@ -144,7 +144,7 @@ async fn the_way_back_can_be_inspected() {
     }
 }
 
-/// Where nothing is cut there is no such server.
+/// If nothing is cut, the server `narrows` does not exist.
 #[tokio::test]
 async fn without_budgets_there_is_no_way_back() {
     let server = long();

@@ -1,5 +1,5 @@
-//! A call through `exec` is a call like any other: it runs beside others,
-//! tells its progress, can be cancelled, asks its client, and may fail.
+//! Tests that a call through `exec` behaves like any other: it runs concurrently, reports progress,
+//! can be cancelled, can send requests to its client, and may fail.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ fn busy() -> Script {
 }
 
 impl Lazy {
-    /// Begins a call of `exec` with these other params beside its arguments.
+    /// Starts a call of `exec` with additional params next to its arguments.
     async fn begin(&mut self, tool: &str, more: Value) -> u64 {
         let mut params = json!({ "name": "exec", "arguments": errand("busy", tool, json!({})) });
         for (name, value) in more.as_object().into_iter().flatten() {
@@ -61,7 +61,7 @@ async fn a_slow_call_holds_up_no_other() {
         assert!(lazy.client.aside().all(|message| message["id"] != slow));
         server.release("go");
         assert_eq!(text(&lazy.client.answer_to(slow).await), "slow");
-        // All of them over one connection.
+        // All calls use one connection.
         assert_eq!(server.server_pids().len(), 1);
     }
 }
@@ -116,7 +116,6 @@ async fn a_server_asks_whoever_called_it() {
     }
 }
 
-/// What stands beside the arguments reaches the server.
 #[tokio::test]
 async fn what_is_said_besides_passes() {
     for way in WAYS {
@@ -132,7 +131,6 @@ async fn what_is_said_besides_passes() {
     }
 }
 
-/// Arguments arrive as the very bytes that were sent.
 #[tokio::test]
 async fn arguments_keep_their_every_byte() {
     let arguments = r#"{"z":1.0,"a":[1e2, 12345678901234567890123],"\u00e9":"\/"}"#;
@@ -156,8 +154,8 @@ async fn arguments_keep_their_every_byte() {
     }
 }
 
-/// A model reads results, not JSON-RPC errors: the server's error is the text
-/// of a result, with its code and data.
+/// Models read results, not JSON-RPC errors, so the server's error becomes the text of a result,
+/// with its code and data.
 #[tokio::test]
 async fn a_json_rpc_error_of_the_server_is_a_result_that_says_so() {
     let refusal = r#"{"code":-32042,"message":"Not today","data":{"until":[1.0,"Monday"]}}"#;
@@ -186,7 +184,7 @@ async fn a_json_rpc_error_of_the_server_is_a_result_that_says_so() {
     }
 }
 
-/// The result says whether the call may have been carried out.
+/// The result states whether the call may have been carried out.
 #[tokio::test]
 async fn a_call_without_an_answer_in_time_is_a_result_that_says_so() {
     for way in WAYS {
@@ -206,7 +204,7 @@ async fn a_call_without_an_answer_in_time_is_a_result_that_says_so() {
     }
 }
 
-/// An error is data of the server, and has a budget as any result has.
+/// An error is data from the server, so it has a budget like any result.
 #[tokio::test]
 async fn a_long_json_rpc_error_is_cut_to_the_budget() {
     for way in WAYS {
@@ -229,7 +227,7 @@ fn beside() -> Installed {
     Script::new("beside").plain_tool("say").install()
 }
 
-/// A server that never starts, and one that dies in the middle of a call.
+/// One server never starts, and one dies during a call.
 #[tokio::test]
 async fn a_server_that_fails_takes_nobody_along() {
     for way in WAYS {
@@ -256,7 +254,7 @@ async fn a_server_that_fails_takes_nobody_along() {
         assert_eq!(died["may_have_run"], true, "{died}");
         let other = lazy.exec("beside", "say", json!({})).await;
         assert!(first_text(&other).starts_with("beside called"));
-        // It comes back by itself.
+        // The server is restarted automatically.
         let alive = async {
             loop {
                 let asked = errand("busy", "die", json!({}));

@@ -1,4 +1,4 @@
-//! What is listed: two tools, and in the description of one of them all others.
+//! Tests of the list: two tools, one of which describes all others.
 
 use narrows_testkit::scripted::{Installed, Lists, Script, Step};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{WAYS, endpoint, tool};
 use crate::gateway::{config, with};
 
-/// Instructions and descriptions around the lengths at which they are cut.
+/// Instructions and descriptions with lengths near the limits.
 fn wordy() -> Script {
     let schema = json!({ "type": "object" });
     let exact = "e".repeat(80);
@@ -19,7 +19,7 @@ fn wordy() -> Script {
         .tool(json!({ "name": "bare", "inputSchema": schema }).to_string())
 }
 
-/// A server that has one tool more once `grow` was called.
+/// A server with an additional tool after `grow` has been called.
 fn growing() -> Script {
     let script = Script::new("alpha")
         .with(|script| script.instructions = Some("i".repeat(300)))
@@ -32,7 +32,7 @@ fn growing() -> Script {
     script.on_tool("grow", [Step::Relist(grown), changed, Step::text("done")])
 }
 
-/// Configured in another order than that of the alphabet; one never starts.
+/// Servers in an order that is not alphabetical. One of them never starts.
 fn servers() -> ([Installed; 2], Value) {
     let (zeta, alpha) = (wordy().install(), growing().install());
     let failed = json!({ "command": "false" });
@@ -83,7 +83,7 @@ async fn two_tools_tell_of_all_others_and_of_every_change() {
     }
 }
 
-/// The lines after the head, at one level and within one length.
+/// Checks the lines after the head for one level of detail and one length.
 async fn check_listing(settings: Value, expected: &[&str]) {
     let schema = json!({ "type": "object" });
     let one = Script::new("one")
@@ -150,7 +150,7 @@ async fn a_listing_tells_as_much_as_is_wanted() {
     .await;
 }
 
-/// Two servers with this many tools of this long descriptions each.
+/// Returns two servers with `count` tools each and descriptions of `words` words.
 fn many(count: usize, words: usize) -> Vec<(&'static str, Installed)> {
     let describe = |script: Script, at: usize| {
         let schema = json!({ "type": "object" });
@@ -165,7 +165,7 @@ fn many(count: usize, words: usize) -> Vec<(&'static str, Installed)> {
         .into()
 }
 
-/// A level that is too long gives way to the next, which says so at its end.
+/// If the listing is too long, it uses the next level of detail and says so at its end.
 #[tokio::test]
 async fn a_listing_that_is_too_long_tells_less_and_says_so() {
     let capped = "(Descriptions shortened. inspect a tool to see the whole.)";

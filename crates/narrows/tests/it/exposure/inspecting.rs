@@ -1,4 +1,4 @@
-//! `inspect`: what is told of a server and of a tool, from what is known.
+//! Tests of `inspect`, which describes servers and tools from the catalogue.
 
 use narrows_testkit::scripted::{Installed, Script};
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ fn files() -> Installed {
 
 const PATH: &str = "File path path path path path path path path path path";
 
-/// `input_schema` of `read_file` under these settings.
+/// Checks the `input_schema` of `read_file` under these settings.
 async fn check_schema(settings: Value, expected: Value) {
     let files = files();
     let config = with(only("files", &files), settings);
@@ -39,7 +39,7 @@ async fn check_schema(settings: Value, expected: Value) {
         let entry = json!({ "server_name": "files", "name": "read_file",
             "description": "Reads a file\nwhole", "input_schema": expected });
         let structured = &one["structuredContent"]["result"];
-        // Also in this order.
+        // The order of members must match, too.
         assert_eq!(structured.to_string(), entry.to_string(), "{}", lazy.way);
         let all = lazy.inspect(json!({ "server_name": "files" })).await;
         let entries = &all["structuredContent"]["result"];
@@ -74,7 +74,7 @@ async fn schemas_are_typescript_or_what_they_are() {
     .await;
 }
 
-/// The text is the shorter one of two forms, unless one is wanted.
+/// The text is the shorter of two formats, unless the settings select one.
 #[tokio::test]
 async fn entries_are_told_in_the_wanted_form() {
     let files = files();
@@ -128,7 +128,7 @@ async fn questions_that_cannot_be_answered() {
             let told = wrong(&lazy.inspect(bad.clone()).await);
             assert!(told["error"].is_string(), "{bad}: {told}");
         }
-        // Hardly a mistake.
+        // Harmless, so these arguments are accepted.
         let asked = json!({ "server_name": "files", "tool_name": null, "cursor": "" });
         let all = lazy.inspect(asked).await;
         assert_eq!(
@@ -138,7 +138,7 @@ async fn questions_that_cannot_be_answered() {
     }
 }
 
-/// Instructions that were cut in the listing are told whole with the server.
+/// Instructions that were cut in the listing are complete in the description of the server.
 #[tokio::test]
 async fn long_instructions_come_along() {
     let words = "Read me first.\n".repeat(30);
@@ -161,7 +161,7 @@ async fn long_instructions_come_along() {
     }
 }
 
-/// Hundreds of tools come in pages that are all of them when put together.
+/// Hundreds of tools are split into pages, which together contain all of them.
 #[tokio::test]
 async fn pages_of_a_server_are_all_of_its_tools() {
     const BUDGET: usize = 5_000;
@@ -212,7 +212,7 @@ async fn pages_of_a_server_are_all_of_its_tools() {
     }
 }
 
-/// One entry that is longer than all that has room is told shorter.
+/// A single entry that exceeds the budget is shortened.
 #[tokio::test]
 async fn one_tool_beyond_the_budget() {
     let server = Script::new("s")
@@ -234,7 +234,7 @@ async fn one_tool_beyond_the_budget() {
     }
 }
 
-/// Not even that it has nothing, nor how it wants to be used.
+/// The response reveals neither that the server exists nor its instructions.
 #[tokio::test]
 async fn a_server_that_the_preset_does_not_name_tells_nothing() {
     let bare = |name: &str| {

@@ -1,12 +1,11 @@
-//! What `exec` makes of results: the data as its shortest text, and as JSON.
+//! Tests of how `exec` formats results: data as its shortest text and as JSON.
 
 use serde_json::{Value, json};
 
 use super::{Lazy, WAYS, Way, answering, errand, only, wrong};
 use crate::gateway::with;
 
-/// What a tool answers, and what `exec` gives for it: the text, and
-/// `structuredContent.result` word for word.
+/// A tool's result, and the text and `structuredContent.result` that `exec` returns for it.
 struct Case {
     name: &'static str,
     result: &'static str,
@@ -39,7 +38,7 @@ const NESTED_DATA: &str = r#"{"a":{"b":{"c":[{"x":1},{"y":[2]}]}}}"#;
 const NUMBERS: &str = r#"{"content":[{"type":"text","text":"{\"z\":1.0,\"a\":1e2,\"big\":12345678901234567890123,\"m\":-0}"}]}"#;
 const NUMBERS_DATA: &str = r#"{"z":1.0,"a":1e2,"big":12345678901234567890123,"m":-0}"#;
 
-/// These are the same whatever form is wanted.
+/// Results that are the same in every format.
 const ALWAYS: [Case; 9] = [
     case(
         "plain",
@@ -130,7 +129,7 @@ const AS_JSON: [Case; 2] = [
     case("nested", NESTED, NESTED_DATA, NESTED_DATA),
 ];
 
-/// The whole answer as it came.
+/// Returns the whole response as text.
 async fn exec_text(lazy: &mut Lazy, tool: &str) -> String {
     let params = json!({ "name": "exec", "arguments": errand("ds", tool, json!({})) });
     lazy.client.request("tools/call", params).await;
@@ -183,7 +182,7 @@ async fn a_form_can_be_wanted() {
     .await;
 }
 
-/// What has no other form, and errors, word for word.
+/// Text that is not data, and errors, pass unchanged.
 #[tokio::test]
 async fn what_is_no_data_passes_as_it_is() {
     let image = r#"{"type":"image","data":"aGk=","mimeType":"image/png"}"#;
@@ -217,7 +216,7 @@ async fn what_is_no_data_passes_as_it_is() {
     }
 }
 
-/// Data beside what passes is still where programs look for it.
+/// If a result contains images as well, programs still find the data in its usual place.
 #[tokio::test]
 async fn data_beside_images_is_told_to_programs() {
     let server = answering(&[(
@@ -266,8 +265,7 @@ async fn errors_say_what_there_is() {
     }
 }
 
-/// Clients of older revisions know nothing of `structuredContent`; the text
-/// tells them the same.
+/// Clients of older revisions do not know `structuredContent`; the text has the same content.
 #[tokio::test]
 async fn older_clients_get_the_text_alone() {
     let server = answering(&[

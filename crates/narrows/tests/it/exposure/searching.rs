@@ -1,5 +1,4 @@
-//! Endpoints on which tools are found: `search_tools`, and tools that are
-//! listed all the same.
+//! Tests of search endpoints: `search_tools`, and pinned tools.
 
 use narrows_testkit::raw::{Any, Stdio, Streamable};
 use narrows_testkit::scripted::{Installed, Script};
@@ -40,7 +39,7 @@ async fn search(client: &mut Any, arguments: Value) -> Value {
     answer["result"].take()
 }
 
-/// `server/name` of what was found, in its order.
+/// Returns `server/name` of the tools found, in order.
 #[track_caller]
 fn found(result: &Value) -> Vec<String> {
     let entries = result["structuredContent"]["result"].as_array();
@@ -63,13 +62,13 @@ async fn check(client: &mut Any) {
     assert!(description.contains("files (2)"), "{description}");
     assert!(description.contains("weather (2)"), "{description}");
 
-    // The words of a name, best first.
+    // Words of a name find tools, best match first.
     let one = search(client, json!({ "query": "read file" })).await;
     assert_eq!(found(&one)[0], "files/read_file");
     assert!(first_text(&one).contains("read_file"), "{one}");
     let one = search(client, json!({ "query": "rain" })).await;
     assert_eq!(found(&one)[0], "weather/forecast_rain");
-    // Of one server, and no more than wanted.
+    // The search can be limited to one server and to a number of results.
     let asked = json!({ "query": "read", "server_name": "weather" });
     let there = search(client, asked).await;
     assert_eq!(found(&there)[0], "weather/read_station");
@@ -77,13 +76,13 @@ async fn check(client: &mut Any) {
     assert!(found(&there).iter().all(is_there), "{there}");
     let asked = json!({ "query": "read file", "limit": 1 });
     assert_eq!(found(&search(client, asked).await), ["files/read_file"]);
-    // Several phrasings, one per line.
+    // A query may contain several phrasings, one per line.
     let asked = json!({ "query": "write file\nforecast rain" });
     let both = found(&search(client, asked).await);
     for name in ["files/write_file", "weather/forecast_rain"] {
         assert!(both.iter().any(|found| found == name), "{both:?}");
     }
-    // What is hidden does not exist here.
+    // Hidden tools are not found.
     for query in ["delete_file", "delete file for ever", "files"] {
         let hidden = search(client, json!({ "query": query })).await;
         assert!(!hidden.to_string().contains("delete_file"), "{hidden}");
@@ -105,7 +104,7 @@ async fn check(client: &mut Any) {
     }
 }
 
-/// What was found is called, pinned tools by their names as well.
+/// Calls the tools found, and pinned tools also by their names.
 async fn check_calls(client: &mut Any) {
     let asked = errand("files", "read_file", json!({ "path": "a" }));
     let answer = client.call_tool("exec", asked).await;

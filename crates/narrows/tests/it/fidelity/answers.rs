@@ -1,4 +1,4 @@
-//! Errors, and the answers of everything that is no tool.
+//! Tests that errors and the responses of methods other than tool calls pass unchanged.
 
 use narrows_testkit::raw::MCP_HEADERS;
 use narrows_testkit::scripted::{Script, Step};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{ODD, Servers, WAYS, over_http, over_stdio, result_of, same};
 use crate::gateway::{Gateway, Piped, config};
 
-/// Items with a name, a URI and a template in odd company.
+/// Items with a name, a URI and a template among unusual members.
 const ITEMS: &[&str] = &[
     r#"{ "x":1.0,"name":"o\u006ee" ,"uri":"x:\/\/one","uriTemplate":"x://one/{id}","y":[123456789012345678901234567890,1e400]}"#,
     r#"{"uriTemplate" : "x://two/{id}","zz":"\ud800","name" :"two", "uri" :"x://two","a":{"name":"inner","name":2},"inputSchema":{"type":"object","$comment":"\/"}}"#,
@@ -46,13 +46,12 @@ async fn errors_of_servers() {
     }
 }
 
-/// Prompts, resources and completions.
 #[tokio::test]
 async fn answers_of_every_kind() {
     let script = ITEMS.iter().fold(Script::new("s"), |script, item| {
         script.prompt(*item).resource(*item).template(*item)
     });
-    // The first of these is a prompt's answer as it should be; others are not looked into.
+    // The first is a valid result of a prompt. Other results are not interpreted.
     let prompt = r#"{"messages":[{"role":"user","content":{"type":"text","text":"\/","n":1.0}}],"odd":1e400}"#;
     let [read, complete] = [ODD[1], ODD[2]];
     let script = script
@@ -97,7 +96,7 @@ async fn answers_of_every_kind() {
     }
 }
 
-/// Where servers are joined, nothing but the name is another.
+/// Joined lists change only the names.
 #[tokio::test]
 async fn lists_of_every_kind_where_servers_are_joined() {
     let script = ITEMS.iter().fold(Script::new("s"), |script, item| {
@@ -128,7 +127,7 @@ async fn lists_of_every_kind_where_servers_are_joined() {
     }
 }
 
-/// Notices on the way to an answer: as they are, but for what tells their server.
+/// Notifications during a call pass unchanged, except for the added name of their server.
 #[tokio::test]
 async fn notices_of_servers() {
     let params = r#"{ "level" : "info","data":{"z":1.0,"a":[1e400,-0,"\ud800\/"],"a":2} , "logger":"\u00e9"}"#;
@@ -159,7 +158,7 @@ async fn notices_of_servers() {
     }
 }
 
-/// The endpoint of one server says of itself what the server says.
+/// The endpoint of a single server returns the server's own `initialize` result.
 #[tokio::test]
 async fn the_greeting_of_one_server() {
     let capabilities = r#"{ "tools":{"odd":1.0}, "experimental":{"x":[1e400]},"logging":{}}"#;

@@ -1,5 +1,5 @@
-//! Lists of servers of every kind: byte-equal on the server's own endpoint, byte-equal
-//! but for the name where servers are joined.
+//! Tests of lists of all kinds: byte-identical on the server's own endpoint, and byte-identical
+//! except for the name where servers are joined.
 
 use std::collections::HashSet;
 
@@ -13,14 +13,14 @@ use crate::gateway::{Gateway, Piped, Session, config, text};
 
 const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
 
-/// One server for each catalogue.
+/// The tools of one server.
 struct Catalogue {
     id: String,
-    /// As the server lists them.
+    /// The tools as the server lists them.
     tools: Vec<String>,
 }
 
-/// The catalogues as their files have them, line breaks and all.
+/// Reads the catalogues from their files, including line breaks.
 fn catalogues() -> Vec<Catalogue> {
     #[derive(Deserialize)]
     struct File<'a> {
@@ -36,8 +36,8 @@ fn catalogues() -> Vec<Catalogue> {
     fixtures("catalogues").into_iter().map(read).collect()
 }
 
-/// The item with another name in place of its own. The place is where serde
-/// found the name, so that nothing of the gateway's own reading is believed.
+/// Returns the item with its name replaced. Uses serde to find the name, so that the test does not
+/// depend on the gateway's own parser.
 fn renamed(item: &str, name: &str) -> String {
     #[derive(Deserialize)]
     struct Named<'a> {
@@ -51,7 +51,7 @@ fn renamed(item: &str, name: &str) -> String {
     format!("{}{}{rest}", &item[..at], Value::from(name))
 }
 
-/// The published names of a joined list, which must be fit for every provider.
+/// Returns the published names of a joined list, and checks that every model provider accepts them.
 fn published(result: &str) -> Vec<String> {
     let list: Value = serde_json::from_str(result).expect("JSON");
     let items = list["tools"].as_array().expect("tools");
@@ -73,14 +73,14 @@ fn list_of(items: impl IntoIterator<Item = String>) -> String {
     format!(r#"{{"tools":[{}]}}"#, items.join(","))
 }
 
-/// Whether a tool runs only as a task.
+/// Returns true if a tool runs only as a task.
 fn needs_task(item: &str) -> bool {
     let item: Value = serde_json::from_str(item).expect("JSON");
     item["execution"]["taskSupport"] == "required"
 }
 
-/// All of them joined, under the names that came, but for tools that run only
-/// as tasks.
+/// Returns the expected joined list, under the names received, without tools that run only as
+/// tasks.
 fn joined(catalogues: &[Catalogue], names: &[String]) -> String {
     let items = catalogues.iter().flat_map(|catalogue| &catalogue.tools);
     let items = items.filter(|item| !needs_task(item));
@@ -150,7 +150,7 @@ async fn lists_of_servers_over_stdio() {
     let answer = over_stdio(&mut piped, LIST).await;
     let answer = result_of(&answer, "1");
     same("joined", answer, &joined(&catalogues, &published(answer)));
-    // Every name leads to its server, and to the tool it was made of.
+    // Every published name leads to the right server and tool.
     for (catalogue, name) in catalogues.iter().zip(first_names(&catalogues, answer)) {
         let answer = piped.call_tool(&name, json!({})).await;
         let tool: Value = serde_json::from_str(&catalogue.tools[0]).expect("JSON");
@@ -159,7 +159,7 @@ async fn lists_of_servers_over_stdio() {
     }
 }
 
-/// The published name of each catalogue's first tool.
+/// Returns the published name of each catalogue's first tool.
 fn first_names(catalogues: &[Catalogue], answer: &str) -> Vec<String> {
     let mut names = published(answer).into_iter();
     let first = |catalogue: &Catalogue| {

@@ -1,4 +1,4 @@
-//! Params on their way to the server.
+//! Tests of params on their way to the server.
 
 use narrows_testkit::scripted::Script;
 use serde_json::Value;
@@ -6,12 +6,12 @@ use serde_json::Value;
 use super::{LENGTH, LEVELS, ODD, Servers, WAYS, on_one_line, same};
 use crate::gateway::{Gateway, Piped};
 
-/// The params of the one message with this mark.
+/// Returns the params of the one message with this mark.
 #[track_caller]
 fn params_with(received: &[String], mark: &str) -> String {
     let message = received.iter().find(|message| message.contains(mark));
     let message = message.unwrap_or_else(|| panic!("nothing with {mark}"));
-    // Over HTTP what came is in `body`, as text.
+    // Over HTTP, `body` holds the message as text.
     let request: Option<Value> = serde_json::from_str(message).ok();
     let body = request
         .as_ref()
@@ -25,8 +25,8 @@ fn params_with(received: &[String], mark: &str) -> String {
     params.strip_suffix('}').expect("an object").to_owned()
 }
 
-/// Arguments that a scripted server cannot always read, so that nobody waits
-/// for its answer: what it has received is enough.
+/// Arguments that a scripted server cannot always parse. The tests do not wait for its response and
+/// only look at the bytes received.
 fn arguments() -> Vec<String> {
     let nested = format!("{}{}", "[".repeat(LEVELS), "]".repeat(LEVELS));
     let long = format!(r#""{}""#, "y".repeat(LENGTH));
@@ -54,7 +54,7 @@ async fn params_reach_the_server_as_they_are() {
         let single = gateway.session(&format!("/servers/{way}/mcp")).await;
         let mut sent = Vec::new();
         for (number, arguments) in arguments().iter().enumerate() {
-            // The record of what was received has a line for each message.
+            // The record of received messages has one line per message.
             if way == "framed" && arguments.contains('\n') {
                 continue;
             }
@@ -63,7 +63,7 @@ async fn params_reach_the_server_as_they_are() {
                 (&single, "any".to_owned()),
             ] {
                 let mark = format!("{}-{number:02}-{name}", &session.id[..8]);
-                // Every call has its own id, as none of them may be answered.
+                // Every call has its own id, because none of them may be answered.
                 let body = request(&params(&name, arguments, &mark));
                 let body = body.replacen(r#""id":1"#, &format!(r#""id":"{mark}""#), 1);
                 sent.push((session.begin_text(&body).await, arguments.clone(), mark));

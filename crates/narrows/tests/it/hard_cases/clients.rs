@@ -1,5 +1,4 @@
-//! Clients that come in numbers, stop reading, go away, or send everything at
-//! once.
+//! Tests of clients that are numerous, stop reading, disconnect, or send many requests at once.
 
 use narrows_testkit::scripted::{Installed, Script, Served, Step};
 use narrows_testkit::{processes, until};
@@ -7,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::gateway::{Gateway, Piped, Session, config, text};
 
-/// `hold` answers with its params once it is released, `now` at once.
+/// A server where `hold` returns its params once released, and `now` returns at once.
 fn holding() -> Script {
     let steps = [
         Step::Wait("go".into()),
@@ -18,7 +17,7 @@ fn holding() -> Script {
     script.on_tool("hold", steps)
 }
 
-/// A server over stdio, or over HTTP.
+/// A server over stdio or over HTTP.
 struct Server {
     installed: Installed,
     served: Option<Served>,
@@ -47,7 +46,7 @@ impl Server {
         config([("s", own)])
     }
 
-    /// The JSON-RPC messages it got.
+    /// Returns the JSON-RPC messages that the server received.
     fn received(&self) -> Vec<Value> {
         let message = |line: String| -> Value {
             let value: Value = serde_json::from_str(&line).expect("JSON");
@@ -59,7 +58,7 @@ impl Server {
         self.installed.received().into_iter().map(message).collect()
     }
 
-    /// Waits for so many calls of a tool; their ids, as the server knows them.
+    /// Waits for this many calls of a tool, and returns their ids on the server's side.
     async fn calls(&self, tool: &str, count: usize) -> Vec<Value> {
         let calls = || {
             let received = self.received().into_iter();
@@ -73,7 +72,7 @@ impl Server {
         calls()
     }
 
-    /// The requests that were cancelled so far.
+    /// Returns the ids of the requests cancelled so far.
     fn cancelled(&self) -> Vec<Value> {
         let received = self.received().into_iter();
         let cancelled = received.filter(|message| message["method"] == "notifications/cancelled");
@@ -111,7 +110,7 @@ async fn fifty_sessions_with_equal_ids_at_once() {
     }
 }
 
-/// More than any socket and any queue takes unread.
+/// Sends more than any socket and queue can buffer.
 fn flood() -> Step {
     let notice = json!({ "level": "info", "data": "x".repeat(20_000) });
     let notice = Step::notify("notifications/message", notice.to_string());
@@ -141,7 +140,7 @@ async fn a_client_that_stops_reading() {
         }
         let answer = other.call_tool("s__flood", json!({})).await;
         assert_eq!(text(&answer), "end");
-        // What it did not read in time may be missing, its answers are not.
+        // Unread notifications may be missing, but not responses.
         for mut http in calls {
             assert_eq!(text(&http.read_response().await.message()), "end");
         }
@@ -181,7 +180,7 @@ async fn a_disconnect_is_no_cancellation_and_delete_is() {
     }
 }
 
-/// With links of its own, which end with the session as well.
+/// The session has its own links, which end with it.
 #[tokio::test]
 async fn delete_cancels_over_links_of_its_own_too() {
     for server in Server::both(&holding()).await {
@@ -198,7 +197,7 @@ async fn delete_cancels_over_links_of_its_own_too() {
 /// A client that does not read its stream can still end its session.
 #[tokio::test]
 async fn delete_cancels_what_nobody_reads() {
-    // The gateway answers a ping when it has heard everything before.
+    // The gateway answers a ping after processing all earlier messages.
     let heard = [Step::ask("ping", "{}"), Step::Reach("heard".into())];
     let steps = [flood()].into_iter().chain(heard).chain([Step::Stall]);
     let script = Script::new("s").plain_tool("flood").on_tool("flood", steps);

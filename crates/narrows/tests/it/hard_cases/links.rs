@@ -1,5 +1,5 @@
-//! Links to resources inside results: whatever a server hands out can be read
-//! from that server, under the URI that stands in the result.
+//! Tests of resource links inside results: a client can read every link from the server that
+//! returned it, under the URI in the result.
 
 use narrows_testkit::raw::{Any, Stdio, Streamable};
 use narrows_testkit::scripted::{Installed, Script, Step};
@@ -9,8 +9,7 @@ use tokio::process::Command;
 use crate::gateway::{Gateway, REVISION, Session, config, error, with};
 use crate::program::Folder;
 
-/// A server whose tool and prompt hand out these URIs, each as a link and as
-/// an embedded resource.
+/// A server whose tool and prompt return these URIs, each as a link and as an embedded resource.
 fn handing_out(name: &str, uris: &[&str]) -> Installed {
     let link = |uri: &str| json!({ "type": "resource_link", "uri": uri, "name": "l" });
     let embedded = |uri: &str| {
@@ -37,7 +36,7 @@ fn handing_out(name: &str, uris: &[&str]) -> Installed {
         .install()
 }
 
-/// The URIs in a result of a tool or prompt, in order.
+/// Returns the URIs in a result of a tool or prompt, in order.
 fn uris(answer: &Value) -> Vec<String> {
     let result = &answer["result"];
     let content = result["content"].as_array().cloned().or_else(|| {
@@ -56,7 +55,7 @@ async fn read(session: &mut Session, uri: &str) -> Value {
     session.call("resources/read", json!({ "uri": uri })).await
 }
 
-/// Takes every link that the server hands out and reads it.
+/// Follows every link that the server returns and reads it.
 async fn check_links(session: &mut Session, separator: &str, server: &str, own: &[&str]) {
     let name = format!("{server}{separator}hand_out");
     let of_tool = session.call_tool(&name, json!({})).await;
@@ -100,12 +99,12 @@ async fn every_link_of_a_result_can_be_read() {
         let mut session = gateway.session(path).await;
         check_links(&mut session, separator, "one", &one).await;
         check_links(&mut session, separator, "two", &two).await;
-        // Also what was handed out before is still read where it is from.
+        // Links returned earlier still lead to their server.
         check_links(&mut session, separator, "one", &one).await;
     }
 }
 
-/// Over stdio, and through `exec`.
+/// The same over stdio and through `exec`.
 #[tokio::test]
 async fn links_of_results_through_exec_can_be_read() {
     let (one, two) = (["x://same", "unlisted://one"], ["x://two"]);
@@ -133,8 +132,8 @@ async fn links_of_results_through_exec_can_be_read() {
     }
 }
 
-/// A link that leads to its server by itself, or that no server can be asked
-/// for, stays as it is, with every byte of the result around it.
+/// A link that leads to its server without help, or that no server can read, stays unchanged, like
+/// the rest of the result.
 #[tokio::test]
 async fn links_that_need_no_help_stay_as_they_are() {
     let result = r#"{ "content" : [{"type":"resource_link","uri":"x:\/\/one","name":"n", "size":1.0},  {"type":"resource","resource":{"uri":"unlisted://1","text":"a"},"x":1e2}], "_meta":{"a":1} }"#;
@@ -162,7 +161,7 @@ async fn links_that_need_no_help_stay_as_they_are() {
         let answer = session.post(&request).await.text();
         assert!(answer.contains(result), "{tool}: {answer}");
     }
-    // The server without resources has none to give.
+    // The server without resources cannot be read.
     let answer = read(&mut session, "x://one").await;
     assert_eq!(
         answer["result"]["contents"][0]["text"],
@@ -170,8 +169,7 @@ async fn links_that_need_no_help_stay_as_they_are() {
     );
 }
 
-/// The memory of what was handed out is the session's own, and grants nothing
-/// that the preset forbids.
+/// Only the session that received a link can use it, and only if the preset allows it.
 #[tokio::test]
 async fn a_link_opens_nothing_to_others_and_nothing_hidden() {
     let own = ["unlisted://one", "x://same", "x://one"];

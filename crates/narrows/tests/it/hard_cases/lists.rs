@@ -1,5 +1,4 @@
-//! Lists of several servers: their order, their pages, and what happens where
-//! two servers offer the same.
+//! Tests of lists of several servers: their order, their pages, and duplicate items.
 
 use narrows_testkit::scripted::{Installed, Lists, Script, Step};
 use narrows_testkit::until;
@@ -8,7 +7,7 @@ use serde_json::{Value, json};
 use crate::gateway::{Gateway, REVISION, Session, column, config, error, text, with};
 use crate::program::Folder;
 
-/// A server with all that another one has, too.
+/// A server with items that other servers also have, and some of its own.
 fn twin(name: &str) -> Installed {
     let item = json!({ "name": "same", "uri": "x://same", "uriTemplate": "x://same/{id}" });
     let own = json!({ "uri": format!("x://{name}"), "name": "own" });
@@ -52,7 +51,7 @@ async fn two_servers_with_equal_names() {
         let answer = session.call("prompts/get", name).await;
         let said = &answer["result"]["messages"][0]["content"]["text"];
         assert_eq!(said, &format!(r#"{server} prompts "same" with {{}}"#));
-        // A bare name is enough where only one has it.
+        // A bare name suffices if only one server has the prompt.
         let name = json!({ "name": format!("only-{server}") });
         let answer = session.call("prompts/get", name).await;
         let said = &answer["result"]["messages"][0]["content"]["text"];
@@ -99,7 +98,7 @@ async fn two_servers_with_equal_uris() {
             let answer = read(&mut session, uri).await;
             assert_eq!(read_text(&answer), format!(r#"{server} reads "{own}""#));
         }
-        // Both forms are accepted everywhere; which of two is meant is not guessed.
+        // Both forms are accepted everywhere. If two servers match, the gateway does not guess.
         let answer = read(&mut session, "x://two").await;
         assert_eq!(read_text(&answer), r#"two reads "x://two""#);
         let refused = read(&mut session, "x://same").await;
@@ -113,7 +112,7 @@ async fn two_servers_with_equal_uris() {
             "{unknown}"
         );
     }
-    // Wrapped by hand, in either alphabet.
+    // URIs wrapped by the client, in either alphabet.
     let mut session = gateway.session("/mcp").await;
     for wrapped in [
         "eyJzZXJ2ZXIiOiJ0d28iLCJ1cmkiOiJ4Oi8vfn5-Pz8_In0=",
@@ -124,7 +123,7 @@ async fn two_servers_with_equal_uris() {
     }
 }
 
-/// Where all is wrapped, every item says where it is from.
+/// If all URIs are wrapped, every item names its server.
 #[tokio::test]
 async fn items_that_say_where_they_are_from() {
     let one = twin("one");
@@ -162,7 +161,7 @@ async fn items_that_say_where_they_are_from() {
     }
 }
 
-/// All pages of a list, read with this limit.
+/// Reads all pages of a list with this limit.
 async fn pages(session: &mut Session, limit: i64) -> Vec<Vec<String>> {
     let mut pages = Vec::new();
     let mut params = json!({ "limit": limit });
@@ -179,7 +178,7 @@ async fn pages(session: &mut Session, limit: i64) -> Vec<Vec<String>> {
 
 #[tokio::test]
 async fn pages_are_read_and_made_again() {
-    // Configured in this order, and not in that of the alphabet.
+    // The configured order is not alphabetical.
     let sizes = [("z", 5, 2), ("a", 3, 1), ("m", 4, 0)];
     let servers = sizes.map(|(name, count, page_size)| {
         let script = Script::new(name).with(|script| script.page_size = page_size);
@@ -215,7 +214,7 @@ async fn pages_are_read_and_made_again() {
         assert_eq!(found, lengths, "limit {limit}");
         assert_eq!(pages.concat(), all);
     }
-    // `{"offset": 10}` in every way to write it, and no limit.
+    // `{"offset": 10}` in every encoding, without a limit.
     for cursor in [
         "eyJvZmZzZXQiOiAxMH0=",
         "eyJvZmZzZXQiOiAxMH0",
@@ -238,15 +237,15 @@ async fn pages_are_read_and_made_again() {
             .await;
         assert_eq!(answer["error"]["code"], -32602, "{cursor}: {answer}");
     }
-    // Nothing of this asks the servers again.
+    // None of this sends requests to the servers.
     for (name, server) in &servers {
         let pages = server.count_received("tools/list");
         assert!(pages <= 4, "{name} was asked {pages} times");
     }
 }
 
-/// A server that has more for clients that can be asked, and announces changes
-/// that are none: whoever was shown it all is not shown less in between.
+/// The server offers more tools to clients with capabilities, and announces changes although
+/// nothing has changed. Clients that saw all tools must not see fewer in between.
 #[tokio::test]
 async fn a_change_that_is_none_takes_nothing_away() {
     let fidget = [
@@ -260,7 +259,7 @@ async fn a_change_that_is_none_takes_nothing_away() {
         tools: script.lists.tools.clone(),
         ..Lists::default()
     };
-    // The link that is everybody's is the first, and has less than the others.
+    // The shared link is opened first and has fewer tools.
     let server = script
         .plain_tool("ask_me")
         .at_start([Step::Once("few".into(), vec![Step::Relist(few)])])
@@ -273,7 +272,7 @@ async fn a_change_that_is_none_takes_nothing_away() {
     assert_eq!(second.tool_names().await, all);
     for readings in [4, 6] {
         first.call_tool("one__fidget", json!({})).await;
-        // That of the first client's own link, and of everybody's.
+        // The lists of the first client's own link and of the shared link.
         until("both lists were read again", || {
             server.count_received("tools/list") >= readings
         })
@@ -283,8 +282,8 @@ async fn a_change_that_is_none_takes_nothing_away() {
     assert_eq!(server.server_pids().len(), 2, "links were opened again");
 }
 
-/// Tasks of several servers cannot be told apart yet: a tool that only runs as
-/// a task is not there where servers are joined, and says why when it is called.
+/// Tasks are not yet routed between several servers. A tool that runs only as a task is hidden
+/// where servers are joined, and a call of it is refused with the reason.
 #[tokio::test]
 async fn a_tool_that_needs_a_task_is_hidden_where_tasks_are_not_routed() {
     let long = json!({ "name": "long", "description": "Runs long", "inputSchema": { "type": "object" },
@@ -306,7 +305,7 @@ async fn a_tool_that_needs_a_task_is_hidden_where_tasks_are_not_routed() {
         assert!(error(&refused).starts_with(&reason), "{refused}");
         assert!(error(&refused).ends_with("/servers/jobs/mcp"), "{refused}");
     }
-    // Nobody could ask for the task, so the server is not asked to make one.
+    // The client could not query the task, so the server is not requested to create one.
     let params = json!({ "name": "jobs__either", "arguments": {}, "task": { "ttl": 60_000 } });
     let answer = joined.call("tools/call", params).await;
     assert!(!text(&answer).contains("task"), "{answer}");
@@ -326,7 +325,7 @@ async fn a_tool_that_needs_a_task_is_hidden_where_tasks_are_not_routed() {
             assert!(text(&refused).contains("runs only as a task"), "{refused}");
         }
     }
-    // Where there is one server, tasks pass, and the tool is listed.
+    // On the endpoint of a single server, tasks work and the tool is listed.
     let mut single = gateway.session("/servers/jobs/mcp").await;
     assert_eq!(single.tool_names().await, ["long", "either"]);
     let answer = single.call_tool("long", json!({})).await;
@@ -339,8 +338,8 @@ async fn a_tool_that_needs_a_task_is_hidden_where_tasks_are_not_routed() {
     assert!(listed.contains(counted), "{listed}");
 }
 
-/// A client that trusted a tool when it saw it has to know that it is another
-/// one now; so has whoever operates the gateway.
+/// A client that trusted a tool must learn that its definition has changed, and so must the
+/// operator.
 #[tokio::test]
 async fn a_changed_definition_of_a_tool_is_logged_and_counted() {
     let tool = |name: &str, description: &str, kind: &str| {
@@ -399,8 +398,8 @@ async fn a_changed_definition_of_a_tool_is_logged_and_counted() {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     assert!(!shown.contains("obey"), "no words of the server: {shown}");
-    // A restart brings the old definition back, which is a change again; the
-    // tools that came and went are none.
+    // The restart restores the old definition, which is another change. The tools added and removed
+    // in between do not count.
     session.call_tool("s__die", json!({})).await;
     until("the restart is logged", || logged().len() >= 2).await;
     let metrics = gateway.connect().await.get("/metrics", &[]).await.text();

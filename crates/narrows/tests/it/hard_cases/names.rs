@@ -1,5 +1,5 @@
-//! Published names, the other ways to write them, and names that lead
-//! nowhere; results that are almost what they should be.
+//! Tests of published names, other accepted spellings, unknown names, and slightly malformed
+//! results.
 
 use narrows_testkit::scripted::{Installed, Script, Step};
 use narrows_testkit::until;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::gateway::{Gateway, Session, config, error, text, with};
 
-/// Odd ids, with odd tools.
+/// Unusual ids with unusual tools.
 const SERVERS: [(&str, &[&str]); 5] = [
     (
         "io.github.x/y",
@@ -19,7 +19,7 @@ const SERVERS: [(&str, &[&str]); 5] = [
     ("a__b", &["c"]),
 ];
 
-/// The tools of all of them, and two long ones each that differ at the end.
+/// Returns the tools of all servers, and for each two long names that differ only at the end.
 fn odd_tools() -> Vec<(&'static str, String)> {
     let long = ["-one", "-two"].map(|end| "long-".repeat(30) + end);
     let of = |(id, tools): (&'static str, &[&str])| {
@@ -30,7 +30,7 @@ fn odd_tools() -> Vec<(&'static str, String)> {
     SERVERS.into_iter().flat_map(of).collect()
 }
 
-/// What each of them answers says who it is.
+/// Starts servers whose responses name the server and the tool.
 async fn odd_names() -> (Gateway, Vec<Installed>) {
     let install = |(id, _): (&str, _)| {
         let tools = odd_tools().into_iter().filter(|(owner, _)| *owner == id);
@@ -48,7 +48,7 @@ async fn odd_names() -> (Gateway, Vec<Installed>) {
     (Gateway::serve(&config).await, installed.into())
 }
 
-/// Who answered, if anybody did.
+/// Returns the server and tool that answered, or the error.
 async fn ask(session: &mut Session, name: &str) -> String {
     let answer = session.call_tool(name, json!({})).await;
     if answer["error"].is_object() {
@@ -77,7 +77,7 @@ async fn every_published_name_is_safe_and_leads_to_its_tool() {
                 "{name}"
             );
         }
-        // The same again, and in another session: names are stable.
+        // The names are the same in another request and another session.
         assert_eq!(gateway.session(path).await.tool_names().await, names);
     }
 }
@@ -102,13 +102,13 @@ async fn names_in_other_forms() {
         ] {
             let said = ask(&mut session, name).await;
             if server.is_empty() {
-                // Two ids share this form, so neither of them has it.
+                // Two ids share this form, so it is not accepted for either.
                 assert!(said.contains("unknown_tool"), "{path} {name}: {said}");
             } else {
                 assert_eq!(said, called(server, tool), "{path} {name}");
             }
         }
-        // Either server `a` or server `a__b` may be meant, unless it is published so.
+        // The name may refer to server `a` or `a__b`, unless it is a published name.
         let said = ask(&mut session, "a__b__c").await;
         match path {
             "/mcp" => assert_eq!(said, called("a", "b__c")),
@@ -174,7 +174,7 @@ async fn names_that_lead_nowhere() {
         error(&answer),
         "-32602 unknown_prompt Unknown prompt: reviw. Did you mean files__review?"
     );
-    // Params that name nothing, or twice.
+    // Params without a name, and with two.
     for params in [
         r#"{}"#,
         r#"{"name":5}"#,
@@ -199,7 +199,7 @@ async fn results_that_are_almost_right() {
             r#"{{"content":[{{"type":"text","text":{text}}}],"structuredContent":{structured}}}"#
         )
     };
-    // What the server answers, and what the client gets.
+    // The server's result, and the result that the client receives.
     let cases: Vec<(&str, String)> = vec![
         (r#"{"content":[{"text":"a","x":1.0}]}"#, r#"{"content":[{"text":"a","x":1.0,"type":"text"}]}"#.into()),
         (
@@ -249,7 +249,7 @@ async fn results_that_are_almost_right() {
         let message = &answer["result"]["messages"][0];
         assert_eq!(*message, json!({ "role": "user", "content": expected }));
     }
-    until("each repair is told", || {
+    until("each repair is logged", || {
         let log = gateway.program.stderr();
         log.matches("facade_to_llm.decode_failed").count() == 10
     })

@@ -1,5 +1,5 @@
-//! Progress, cancellation, log messages and changed lists: each reaches those
-//! it concerns, under their own ids and tokens, and nobody else.
+//! Tests of progress, cancellation, log messages and list changes: each reaches only the clients it
+//! concerns, under their own ids and tokens.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ fn progress(progress: u64) -> Step {
     Step::Progress { progress, total: 9 }
 }
 
-/// A call with this progress token.
+/// Starts a call with this progress token.
 async fn call_with_token(session: &mut Session, token: Value, n: u64) -> Events {
     let meta = json!({ "progressToken": token });
     let params = json!({ "name": "s__slow", "arguments": { "n": n }, "_meta": meta });
@@ -31,7 +31,7 @@ fn slow() -> Script {
     Script::new("s").plain_tool("slow").on_tool("slow", steps)
 }
 
-/// Two clients with the same token and the same ids on one link.
+/// Two clients use the same token and the same ids on one link.
 async fn check_tokens(server: &Value, release: impl FnOnce()) {
     let gateway = Gateway::serve(&config([("s", server.clone())])).await;
     let mut calls = Vec::new();
@@ -67,7 +67,8 @@ async fn two_clients_with_one_progress_token() {
     check_tokens(&served.config(), || server.release("go")).await;
 }
 
-/// Who takes a request back takes its own, not another's with the same id.
+/// A cancellation affects only the client's own request, not another client's request with the same
+/// id.
 async fn check_cancel(server: &Value, installed: &Installed) {
     let gateway = Gateway::serve(&config([("s", server.clone())])).await;
     let mut one = gateway.session("/mcp").await;
@@ -92,7 +93,7 @@ async fn check_cancel(server: &Value, installed: &Installed) {
         None,
         "a request taken back has no answer"
     );
-    // Its id is free again, and unknown ones are nobody's.
+    // The id can be reused, and unknown ids are ignored.
     assert_eq!(one.call("ping", json!({})).await["result"], json!({}));
     for id in [json!(1), json!(77), json!("1"), Value::Null] {
         one.notify("notifications/cancelled", json!({ "requestId": id }))
@@ -106,7 +107,7 @@ async fn check_cancel(server: &Value, installed: &Installed) {
     assert_eq!(installed.count_received("notifications/cancelled"), 1);
 }
 
-/// The id of the message with this part, as the server knows it.
+/// Returns the id of the message with this part, as the server received it.
 fn id_of(server: &Installed, part: &str) -> String {
     let escaped = part.replace('"', "\\\"");
     let received = server.received();
@@ -116,7 +117,7 @@ fn id_of(server: &Installed, part: &str) -> String {
     message_in(line.expect("it was received"))["id"].to_string()
 }
 
-/// Over HTTP the message is the body.
+/// Over HTTP the message is in `body`.
 fn message_in(line: &str) -> Value {
     let value: Value = serde_json::from_str(line).expect("JSON");
     match value["body"].as_str() {
@@ -154,7 +155,7 @@ async fn a_call_that_takes_too_long_is_cancelled() {
     assert_eq!(cancelled["params"]["reason"], "timeout");
 }
 
-/// Offers one thing of each kind.
+/// Returns lists with one item of each kind.
 fn lists(name: &str) -> Lists {
     let item = |name: &str| {
         json!({ "name": name, "uri": format!("x://{name}"), "uriTemplate": format!("x://{name}/{{id}}") })
@@ -168,7 +169,7 @@ fn lists(name: &str) -> Lists {
     }
 }
 
-/// What a session is offered, all kinds together.
+/// Returns everything that a session can see, of all kinds.
 async fn offered(session: &mut Session) -> Vec<String> {
     let mut names = Vec::new();
     for (method, list, member) in [
@@ -188,7 +189,7 @@ async fn offered(session: &mut Session) -> Vec<String> {
     names
 }
 
-/// One server changes all of its lists, another one nothing.
+/// One server changes all of its lists, another server changes nothing.
 async fn check_changes(server: &Value) {
     let other = Script::new("o").plain_tool("same").install();
     let config = config([("s", server.clone()), ("o", other.config())]);
@@ -214,7 +215,7 @@ async fn check_changes(server: &Value) {
     let seen = [(&mut joined, &joined_now[..]), (&mut single, &single_now)];
     for ((session, now), mut news) in seen.into_iter().zip(news) {
         let mut told = BTreeSet::new();
-        // Every change that a list shows has been told, and the last one is told last.
+        // Every visible change has been announced, the last one last.
         while told.len() < 3 || offered(session).await != now {
             told.insert(news.message().await["method"].to_string());
         }
@@ -222,7 +223,7 @@ async fn check_changes(server: &Value) {
         let all = kinds.map(|kind| format!("\"notifications/{kind}/list_changed\""));
         assert_eq!(told, BTreeSet::from(all));
     }
-    // Whoever sees nothing new is told nothing: its stream ends with nothing on it.
+    // A session without changes receives no notification: its stream ends empty.
     beside.delete().await;
     while let Some(event) = no_news.next().await {
         assert_eq!(event.data, "");
@@ -247,7 +248,7 @@ fn log(level: &str) -> Step {
     Step::notify("notifications/message", params.to_string())
 }
 
-/// The levels that a client reads during one call.
+/// Returns the log levels that a client receives during one call.
 async fn levels_read(session: &mut Session) -> Vec<String> {
     let request = session.request("tools/call", json!({ "name": "s__talk" }));
     let response = session.post(&request).await;
@@ -282,7 +283,7 @@ async fn each_client_reads_the_levels_it_asked_for() {
         ["info", "warning", "emergency"]
     );
     assert_eq!(levels_read(&mut one).await, ["warning", "emergency"]);
-    // The server is asked for as much as the most curious wants.
+    // The server is set to the most detailed level that any client requested.
     let asked = || -> Vec<Value> {
         let lines = server.received().into_iter();
         let lines = lines.filter(|line| line.contains("logging/setLevel"));
@@ -296,7 +297,7 @@ async fn each_client_reads_the_levels_it_asked_for() {
     assert_eq!(levels_read(&mut one).await, ["warning", "emergency"]);
 }
 
-/// A server that comes back, or late, knows nothing of the level that was set.
+/// The gateway sets the level again on a server that restarts or starts late.
 #[tokio::test]
 async fn a_level_outlives_the_server() {
     let once = Step::Once("died".into(), vec![Step::Die]);
@@ -313,7 +314,7 @@ async fn a_level_outlives_the_server() {
     .await;
 }
 
-/// Notices say whom they come from; on endpoints that wrap, in 003's way too.
+/// Notifications name their server. Endpoints that wrap URIs also use `params.proxy`.
 #[tokio::test]
 async fn a_notice_says_which_server_it_comes_from() {
     let server = Script::new("s").plain_tool("talk");
@@ -344,7 +345,7 @@ async fn a_notice_says_which_server_it_comes_from() {
     }
 }
 
-/// Notices of one call, and what the gateway says of those that are missing.
+/// The notifications of one call, and the counts of dropped ones that the gateway reports.
 struct Burst {
     logs: Vec<u64>,
     dropped: Vec<u64>,
@@ -377,8 +378,7 @@ impl Burst {
 
 const BURST: u64 = 3_000;
 
-/// A server that writes the whole burst at once; `frame` makes a message what
-/// its transport carries.
+/// A server that writes the whole burst at once. `frame` adds the framing of its transport.
 fn talkative(frame: impl Fn(String) -> String) -> Script {
     let log = |n: u64| {
         let params = json!({ "level": "info", "data": n });
@@ -399,7 +399,7 @@ fn event(message: String) -> String {
     format!("data: {message}\n\n")
 }
 
-/// All messages of one call of `talk`.
+/// Calls `talk` and returns all messages of the call.
 async fn burst(gateway: &Gateway, capabilities: Value) -> Burst {
     let mut session = gateway
         .session_with("/mcp", crate::gateway::REVISION, capabilities)
@@ -414,8 +414,7 @@ async fn burst(gateway: &Gateway, capabilities: Value) -> Burst {
     Burst::read(&messages)
 }
 
-/// A stream that is the call's own, and a link that is the session's own: the
-/// server waits for the client.
+/// If the call has its own stream or the session its own link, the server waits for the client.
 #[tokio::test]
 async fn every_notice_of_a_burst_arrives_where_the_stream_is_the_calls_own() {
     let served = talkative(event).install();
@@ -433,8 +432,7 @@ async fn every_notice_of_a_burst_arrives_where_the_stream_is_the_calls_own() {
     assert_eq!((heard.logs, heard.dropped.len()), (all, 0));
 }
 
-/// On a link that others use too, the excess is dropped, and the client gets
-/// to know how much it was.
+/// On a shared link, excess notifications are dropped, and the client receives their number.
 #[tokio::test]
 async fn a_client_learns_how_many_notices_of_a_shared_link_were_dropped() {
     let piped = talkative(line).install();
@@ -449,7 +447,8 @@ async fn a_client_learns_how_many_notices_of_a_shared_link_were_dropped() {
     assert_eq!(heard.answers, 1);
 }
 
-/// Over stdio the client may read as late as it likes; what it misses is said.
+/// Over stdio the client may read late; the gateway reports the number of notifications that it
+/// missed.
 #[tokio::test]
 async fn a_client_on_stdio_learns_how_many_notices_were_dropped() {
     let server = talkative(line).install();

@@ -1,5 +1,5 @@
-//! Questions of servers to clients: who is asked, under which id, and where
-//! the answer goes.
+//! Tests of requests from servers to clients: which client receives them, under which id, and where
+//! the response goes.
 
 use narrows_testkit::processes;
 use narrows_testkit::scripted::{Script, Step};
@@ -9,7 +9,7 @@ use crate::gateway::{Gateway, Piped, Session, config, error, text};
 
 const REVISION: &str = "2025-06-18";
 
-/// A server that asks whoever calls for its roots, and tells what it heard.
+/// A server that requests the roots of its caller and returns the response.
 fn asking() -> Script {
     let script = Script::new("asker").plain_tool("where").plain_tool("wait");
     script
@@ -21,7 +21,8 @@ fn roots(uri: &str) -> Value {
     json!({ "roots": [{ "uri": uri }] })
 }
 
-/// Answers the question that comes on the call's stream; gives its id and the call's text.
+/// Answers the request that arrives on the call's stream. Returns its id and the text of the call's
+/// result.
 async fn ask_and_answer(session: &mut Session, tool: &str, uri: &str) -> (String, String) {
     let mut events = session.stream("tools/call", json!({ "name": tool })).await;
     let question = events.message().await;
@@ -32,7 +33,7 @@ async fn ask_and_answer(session: &mut Session, tool: &str, uri: &str) -> (String
     (id, text(&answer).to_owned())
 }
 
-/// Two clients at the same server, with the same request ids, at the same time.
+/// Two clients use the same server at the same time, with the same request ids.
 async fn check_two_clients(config: &Value) {
     let gateway = Gateway::serve(config).await;
     let mut sessions = Vec::new();
@@ -44,16 +45,16 @@ async fn check_two_clients(config: &Value) {
         let question = events.message().await;
         sessions.push((uri, session, events, question));
     }
-    // Both are asked before any of them has answered.
+    // Both requests arrive before either is answered.
     for (uri, session, events, question) in sessions.iter_mut().rev() {
         assert_eq!(question["id"], "asker:1", "{question}");
         assert_eq!(question["method"], "roots/list");
-        // Nobody asked this; it is nobody's answer.
+        // A response to an unknown request is ignored.
         session
             .answer(&json!({ "id": "asker:99" }), json!({}))
             .await;
         session.answer(question, roots(uri)).await;
-        // A second answer is ignored.
+        // A second response is ignored.
         session.answer(question, roots("file:///other")).await;
         let answer = events.message().await;
         assert_eq!(answer["id"], 1);
@@ -87,7 +88,7 @@ async fn two_clients_with_roots_on_one_server_over_http() {
     check_two_clients(&config([("asker", served.config())])).await;
 }
 
-/// What a server hears that asks somebody who cannot be asked.
+/// Checks the error that a server receives if the client cannot answer its request.
 async fn check_refused(config: &Value, expected: &str) {
     let gateway = Gateway::serve(config).await;
     let mut session = gateway.session("/mcp").await;
@@ -105,13 +106,13 @@ async fn a_client_that_cannot_be_asked() {
     check_refused(&config([("asker", server.config())]), unable).await;
     let served = server.serve_http().await;
     check_refused(&config([("asker", served.config())]), unable).await;
-    // Also over a link of its own.
+    // The same over a link of the session's own.
     let mut own = server.config();
     own["sharing"] = json!("session");
     check_refused(&config([("asker", own)]), unable).await;
 }
 
-/// A client that declares one capability is not asked for another.
+/// A client receives only requests that match its declared capabilities.
 #[tokio::test]
 async fn a_client_is_asked_only_what_it_declared() {
     let server = asking().install();
@@ -123,7 +124,8 @@ async fn a_client_is_asked_only_what_it_declared() {
     assert!(client.aside().next().is_none());
 }
 
-/// Where sharing is forced, a question has an owner only while one client calls.
+/// If sharing is forced, a request has a clear recipient only while a single client has a call in
+/// flight.
 #[tokio::test]
 async fn a_question_without_a_clear_owner() {
     let server = asking().install();
@@ -148,7 +150,7 @@ async fn a_question_without_a_clear_owner() {
     assert_eq!(server.server_pids().len(), 1);
 }
 
-/// Ids of servers come back as they were, whatever they are; errors of clients pass.
+/// The server receives its own ids unchanged, whatever their type, and errors of clients pass.
 #[tokio::test]
 async fn a_server_gets_its_answer_under_its_own_id() {
     let ids = ["7", "-1.50", "12345678901234567890123", r#""a\/\u0062""#];
@@ -220,7 +222,7 @@ async fn a_question_that_is_withdrawn() {
     let notice = client.next().await;
     assert_eq!(notice["method"], "notifications/cancelled", "{notice}");
     assert_eq!(notice["params"]["requestId"], "asker:1");
-    // Too late: it goes nowhere.
+    // Too late, so the response is ignored.
     client
         .send(&json!({ "jsonrpc": "2.0", "id": "asker:1", "result": {} }))
         .await;
@@ -229,7 +231,7 @@ async fn a_question_that_is_withdrawn() {
     assert_eq!(server.count_received(r#""id":5,"#), 0);
 }
 
-/// A question outside of any call goes to the client whose link it came by.
+/// A request outside any call goes to the client that owns the link.
 #[tokio::test]
 async fn a_question_outside_of_calls() {
     let server = asking().after_initialized([Step::ask("roots/list", "{}")]);
@@ -249,12 +251,12 @@ async fn a_question_outside_of_calls() {
     server
         .received_with("notifications/roots/list_changed")
         .await;
-    // The link at start belongs to nobody, so its question was refused.
+    // The link opened at start belongs to no client, so its request was refused.
     server.received_with("-32601").await;
     assert_eq!(server.count_received("notifications/roots/list_changed"), 1);
 }
 
-/// Who asks must not wait for a client that has gone.
+/// A server must not wait for a client that has left.
 #[tokio::test]
 async fn a_question_to_a_client_that_goes() {
     let steps = [
@@ -275,13 +277,12 @@ async fn a_question_to_a_client_that_goes() {
     let mut events = session.stream("tools/call", call).await;
     assert_eq!(events.message().await["id"], "asker:1");
     session.delete().await;
-    server.received_with("went away").await;
+    server.received_with("did not respond").await;
     server.received_with("notifications/cancelled").await;
     server.reached("answered").await;
 }
 
-/// There are only so many links; beyond them is a clear error, and room again
-/// when somebody goes.
+/// Beyond `max_links`, calls fail with a clear error until a session ends and frees its link.
 #[tokio::test]
 async fn more_clients_than_links() {
     let server = asking().install();
@@ -298,7 +299,7 @@ async fn more_clients_than_links() {
         refused.starts_with("-32603 too_many_links Server 'asker' has no free link"),
         "{refused}"
     );
-    // Who needs none is not concerned.
+    // A client that needs no link of its own is not affected.
     let mut none = gateway.session("/mcp").await;
     let answer = none.call_tool("asker__where", json!({})).await;
     assert!(answer["result"].is_object(), "{answer}");

@@ -1,4 +1,4 @@
-//! Servers that misbehave harm nobody but themselves.
+//! Tests that servers that misbehave affect only their own calls.
 
 use narrows_testkit::scripted::{Installed, Script, Step};
 use narrows_testkit::{processes, until};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::gateway::{Gateway, Piped, Session, config, error, text, with};
 
-/// A server that works, with one tool.
+/// A working server with one tool.
 fn good() -> Installed {
     Script::new("good").plain_tool("fine").install()
 }
@@ -16,8 +16,8 @@ async fn fine(session: &mut Session) {
     assert_eq!(text(&answer), r#"good called "fine" with {}"#);
 }
 
-/// A server that never answers `method` is waited for no longer than said,
-/// and the other one works meanwhile.
+/// The gateway waits for a server that never answers `method` only up to the limit, and the other
+/// server works meanwhile.
 async fn check_mute(method: &str) {
     let mute = Script::new("mute").plain_tool("never");
     let mute = mute.on(method, [Step::Stall]).install();
@@ -29,14 +29,14 @@ async fn check_mute(method: &str) {
     let gateway = Gateway::serve(&with(config, waits)).await;
     let mut session = gateway.session("/mcp").await;
     assert_eq!(session.tool_names().await, ["good__fine"]);
-    // The call waits for its server, as long as that may take to start.
+    // The call waits for its server up to the startup timeout.
     let mut waiting = session.begin_tool("mute__never", json!({})).await;
     fine(&mut session).await;
     let answer = waiting.read_response().await.message();
     let refused = "-32603 upstream_unavailable Server 'mute' is not available: ";
     assert!(error(&answer).starts_with(refused), "{answer}");
     assert_eq!(answer["error"]["data"]["server"], "mute");
-    // While one is starting, anything may come.
+    // While a server is starting, all categories are advertised.
     for category in ["tools", "prompts", "resources", "completions", "logging"] {
         assert!(session.hello["capabilities"][category].is_object());
     }
@@ -91,7 +91,7 @@ async fn a_server_that_floods_stderr() {
         let answer = session.call_tool("loud__shout", json!({})).await;
         assert_eq!(text(&answer), "done");
     }
-    // 25 MB were written. Some lines are in the log, with the server's name.
+    // The server wrote 25 MB. Some lines are in the log with its name.
     let of_server = |line: &&str| line.contains("trouble") && line.contains(r#""server":"loud""#);
     let lines = || gateway.program.stderr().lines().filter(of_server).count();
     until("a line is in the log", || lines() > 0).await;
@@ -156,8 +156,8 @@ async fn a_server_that_answers_what_nobody_asked() {
     assert!(client.aside().next().is_none());
 }
 
-/// A server that dies of a call: that call gets a clear error, everybody is
-/// told, and the next one finds it restarted.
+/// A server dies during a call: the call fails with a clear error, all clients are notified, and
+/// the next call reaches the restarted server.
 async fn check_death(end: Step, reason: &str) {
     let fatal = Script::new("fatal").plain_tool("deadly");
     let once = Step::Once("died".into(), vec![end]);
@@ -189,7 +189,7 @@ async fn check_death(end: Step, reason: &str) {
 
 #[tokio::test]
 async fn a_server_that_is_killed_in_a_call() {
-    check_death(Step::Die, "was ended by signal 9").await;
+    check_death(Step::Die, "was terminated by signal 9").await;
 }
 
 #[tokio::test]
@@ -242,7 +242,8 @@ async fn a_server_over_http_that_breaks_off_in_a_call() {
     assert_eq!(texts.last().map(String::as_str), Some("whole"), "{texts:?}");
 }
 
-/// An answer that is too large is no reason to wait for another.
+/// If a response is too large, the gateway fails the call at once instead of waiting for another
+/// response.
 async fn check_too_large(server: &Value) {
     let config = config([("s", server.clone())]);
     let limits = json!({ "limits": { "max_message_bytes": 100_000 } });
@@ -267,8 +268,7 @@ async fn a_server_that_answers_too_much() {
     check_too_large(&server.serve_http().await.config()).await;
 }
 
-/// A server that is not there is missing where all are joined, and said to be
-/// missing where it is asked for by name.
+/// A server that cannot be started is missing from joined lists, and a call to it names the reason.
 #[tokio::test]
 async fn a_server_that_cannot_be_started() {
     let good = good();
@@ -277,15 +277,15 @@ async fn a_server_that_cannot_be_started() {
     let mut session = gateway.session("/mcp").await;
     assert_eq!(session.tool_names().await, ["good__fine"]);
     fine(&mut session).await;
-    // One that is down stops no notification to the others.
+    // A server that is down does not keep notifications from the others.
     session
         .notify("notifications/custom", json!({ "n": 1 }))
         .await;
     good.received_with("notifications/custom").await;
-    let reason = "Server 'dead' is not available: '/nowhere/at-all' is not there; it is ";
+    let reason = "Server 'dead' is not available: '/nowhere/at-all' does not exist; ";
     let refused = |answer: &Value| {
         let error = error(answer);
-        // What follows depends on the moment: being tried again, or in which time.
+        // The rest depends on the moment: reconnecting now, or the time of the next attempt.
         let expected = format!("-32603 upstream_unavailable {reason}");
         assert!(error.starts_with(&expected), "{error}");
     };
@@ -324,7 +324,7 @@ async fn a_client_that_lists_at_once_never_sees_an_empty_list() {
     let config = config([("good", good.config())]);
     for _ in 0..30 {
         let mut client = Piped::start(&config);
-        // All at once, so that the list is asked for the moment it can be.
+        // Sent together, so that the list is requested at the earliest possible moment.
         let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
             "clientInfo": { "name": "hasty", "version": "1" } });
         client.request("initialize", hello).await;

@@ -1,4 +1,5 @@
-//! Servers that are still starting hold nobody up, and are not missed.
+//! Tests that servers still starting do not delay clients, and that their items are announced
+//! later.
 
 use narrows_testkit::raw::{Any, Sse, Streamable, WebSocket};
 use narrows_testkit::scripted::{Installed, Script, Step};
@@ -7,10 +8,10 @@ use serde_json::{Value, json};
 use crate::gateway::{Gateway, Piped, REVISION, column, config, text, with};
 use crate::program::Folder;
 
-/// Longer than any test waits.
+/// Longer than any test runs.
 const FOR_EVER: u64 = 3600;
 
-/// A server that starts when the test says so.
+/// A server that finishes starting when the test releases it.
 fn slow() -> (Installed, Value) {
     let slow = Script::new("slow")
         .plain_tool("late")
@@ -24,8 +25,8 @@ fn slow() -> (Installed, Value) {
     (slow, entry)
 }
 
-/// One client on each way in, before its greeting. The program on stdio has a
-/// gateway of its own, whose folder is kept.
+/// Connects one client over each transport, without `initialize`. The stdio process runs its own
+/// gateway, whose folder must be kept.
 async fn on_every_way_in(gateway: &Gateway, config: &Value) -> (Vec<(&'static str, Any)>, Folder) {
     let address = gateway.address();
     let (piped, folder) = Piped::start(config).into_parts();
@@ -63,7 +64,7 @@ async fn a_hanging_server_does_not_hold_up_initialize_on_any_way_in() {
             assert!(told.is_object(), "{way}: {category} of {hello}");
         }
     }
-    // A list waits for it, and then has what it offers.
+    // The list request waits for the server and then contains its tools.
     let mut asked = Vec::new();
     for (_, client) in &mut clients {
         asked.push(client.request("tools/list", json!({})).await);
@@ -120,7 +121,7 @@ async fn a_call_to_a_server_that_is_still_starting_waits_for_it() {
         lazy.begin_tool("exec", exec).await,
     ];
     let mut reading = single.begin("resources/read", resource).await;
-    // Another server is not held up by it.
+    // Calls to another server are not delayed.
     let answer = joined.call_tool("unknown", json!({})).await;
     assert_eq!(answer["error"]["data"]["code"], "unknown_tool");
     slow.release("go");
@@ -132,7 +133,7 @@ async fn a_call_to_a_server_that_is_still_starting_waits_for_it() {
     assert_eq!(answer["result"]["contents"][0]["text"], "read");
 }
 
-/// Some servers offer other tools to clients that can be asked.
+/// Some servers offer other tools to clients with capabilities.
 #[tokio::test]
 async fn a_late_server_is_asked_what_it_offers_to_clients_with_roots() {
     let (slow, entry) = slow();
@@ -147,6 +148,6 @@ async fn a_late_server_is_asked_what_it_offers_to_clients_with_roots() {
     let mut list = session.begin("tools/list", json!({})).await;
     slow.release("go");
     list.read_response().await;
-    // One link for everybody, and one that tells of the roots.
+    // One shared link, and one that declares roots.
     assert_eq!(slow.server_pids().len(), 2);
 }

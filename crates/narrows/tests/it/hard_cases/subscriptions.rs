@@ -1,5 +1,5 @@
-//! Subscriptions of several sessions over one link: an update reaches exactly
-//! those who asked for it, under the URI they asked by.
+//! Tests of subscriptions of several sessions over one link: an update reaches only the
+//! subscribers, under the URI that they used.
 
 use narrows_testkit::raw::Events;
 use narrows_testkit::scripted::{Installed, Script, Step};
@@ -13,7 +13,7 @@ fn updated(uri: &str) -> Step {
     Step::notify("notifications/resources/updated", params)
 }
 
-/// Each tool `a`, `b`, `a/1`, `ab` says that the resource of its name has changed.
+/// A server whose tools `a`, `b`, `a/1` and `ab` report a change of the resource of the same name.
 fn script() -> Script {
     let script = ["a", "b", "ab", "a/1"]
         .iter()
@@ -28,7 +28,7 @@ fn script() -> Script {
         .resource(resource("x://b"))
 }
 
-/// A session and its general stream.
+/// A session and its general event stream.
 struct Listener {
     session: Session,
     news: Events,
@@ -54,9 +54,9 @@ impl Listener {
         assert_eq!(answer["result"], json!({}), "{answer}");
     }
 
-    /// Ends the session; the URIs of all updates that came before.
+    /// Ends the session and returns the URIs of all updates received before.
     async fn heard(mut self) -> Vec<String> {
-        // What is on its way before the session is asked to end comes first.
+        // Messages in flight arrive before the response.
         self.session.call("ping", json!({})).await;
         let mut heard = Vec::new();
         self.session.delete().await;
@@ -93,7 +93,7 @@ async fn tell(session: &mut Session, name: &str) {
     assert_eq!(text(&answer), "said");
 }
 
-/// The methods about subscriptions that the server got, with their URIs.
+/// Returns the subscription requests that the server received, with their URIs.
 fn asked(server: &Installed) -> Vec<String> {
     let received = server.received().into_iter();
     let messages = received.filter_map(|line| serde_json::from_str::<Value>(&line).ok());
@@ -122,13 +122,13 @@ async fn an_update_reaches_those_who_subscribed() {
     assert_eq!(both.next().await, "x://b");
     assert_eq!(one.next().await, "x://b");
     assert_eq!(none.heard().await, Vec::<String>::new());
-    // One of them goes: the server must go on telling the other.
+    // After one session unsubscribes, the server must keep notifying the other.
     both.unsubscribe("x://b").await;
     tell(&mut caller, "b").await;
     assert_eq!(one.next().await, "x://b");
     assert!(!asked(&server).contains(&r#""resources/unsubscribe" "x://b""#.to_owned()));
     assert_eq!(both.heard().await, Vec::<String>::new());
-    // The last one goes without a word.
+    // The last session ends without unsubscribing.
     assert_eq!(one.heard().await, Vec::<String>::new());
     until("the server may forget both", || {
         let asked = asked(&server);
@@ -139,7 +139,7 @@ async fn an_update_reaches_those_who_subscribed() {
     .await;
 }
 
-/// Who never subscribed cannot end another's subscription.
+/// A session without the subscription cannot end that of another.
 #[tokio::test]
 async fn a_stranger_cannot_unsubscribe_others() {
     let server = script().install();
@@ -153,7 +153,7 @@ async fn a_stranger_cannot_unsubscribe_others() {
     assert_eq!(asked(&server), [r#""resources/subscribe" "x://a""#]);
 }
 
-/// A part of what was subscribed to counts, something that only begins alike does not.
+/// An update of a sub-resource counts; one of a URI with merely the same prefix does not.
 #[tokio::test]
 async fn an_update_of_a_part() {
     let server = script().install();
@@ -169,10 +169,10 @@ async fn an_update_of_a_part() {
     assert_eq!(one.next().await, "x://a");
 }
 
-/// The server tells of a change the moment it has accepted the subscription.
+/// The server reports a change immediately after accepting the subscription.
 #[tokio::test]
 async fn an_update_that_comes_at_once() {
-    // Both in one write, so that they are read together.
+    // Both messages are in one write, so that the gateway reads them together.
     let update = r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":"#;
     let both = format!("{{}}}}\n{update}{{\"uri\":\"x://a\"}}");
     let script = script().on("resources/subscribe", [Step::reply(both)]);
@@ -185,7 +185,7 @@ async fn an_update_that_comes_at_once() {
     }
 }
 
-/// A subscription that the server refuses is none.
+/// A refused subscription has no effect.
 #[tokio::test]
 async fn a_subscription_that_is_refused() {
     let refusal = Step::error(-32002, "no such resource");
@@ -225,7 +225,7 @@ async fn an_update_comes_under_the_uri_that_was_used() {
         }
         assert_eq!(one.next().await, wrapped[0]);
         assert_eq!(one.next().await, wrapped[3]);
-        // A part of it is wrapped like the whole, or nobody could read it.
+        // The URI of a sub-resource is wrapped too, because the client could not read it otherwise.
         one.session.call_tool("s__a/1", json!({})).await;
         let part = one.next().await;
         let read = one
@@ -236,14 +236,14 @@ async fn an_update_comes_under_the_uri_that_was_used() {
         assert_eq!(contents["text"], r#"s reads "x://a/1""#, "{read}");
         assert_eq!(one.heard().await, Vec::<String>::new());
     }
-    // On the server's own endpoint its URI is as it is, also while others use another.
+    // On the server's own endpoint the URI is unchanged, even while other endpoints wrap it.
     let mut own = Listener::open(&gateway, "/servers/t/mcp").await;
     own.subscribe("x://a").await;
     own.session.call_tool("a", json!({})).await;
     assert_eq!(own.next().await, "x://a");
 }
 
-/// With a link of its own a session hears over that one, and only what it asked for.
+/// A session with its own link receives only its own updates, over that link.
 #[tokio::test]
 async fn subscriptions_over_links_of_their_own() {
     let server = script().install();
@@ -263,7 +263,7 @@ async fn subscriptions_over_links_of_their_own() {
     assert_eq!(shared.heard().await, Vec::<String>::new());
 }
 
-/// A server that comes back knows nothing of what was subscribed to.
+/// The gateway subscribes again after a server restarts.
 #[tokio::test]
 async fn subscriptions_outlive_the_server() {
     let once = Step::Once("died".into(), vec![Step::Die]);

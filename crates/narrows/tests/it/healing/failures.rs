@@ -1,4 +1,4 @@
-//! The ways in which a server fails.
+//! Tests of failing servers.
 
 use narrows_testkit::scripted::{Grandchild, Script, Step};
 use narrows_testkit::{processes, until};
@@ -7,8 +7,8 @@ use serde_json::json;
 use super::{fine, good, healed, strict};
 use crate::gateway::{Gateway, error, text};
 
-/// A server that `failing` breaks in its first life: it is given up for
-/// `reason`, and works in its second.
+/// Checks a server that fails because of `failing` in its first process: it is ended with `reason`
+/// and works after the restart.
 async fn check(script: Script, failing: Vec<Step>, reason: &str) {
     let broken = script.plain_tool("break").plain_tool("work");
     let broken = broken.on_tool("break", [Step::Once("broken".into(), failing)]);
@@ -111,15 +111,15 @@ async fn a_server_that_hangs_over_a_link_of_a_session_of_its_own() {
     let answer = session.call_tool("bad__break", json!({})).await;
     assert_eq!(text(&answer), "alive");
     fine(&mut session).await;
-    // The shared one, and two of the session's own, of which the first is gone.
+    // The shared process and two of the session, the first of which has ended.
     let pids = broken.server_pids();
     assert_eq!(pids.len(), 3);
     let alive = || pids.iter().filter(|pid| processes::is_alive(**pid)).count();
     until("one is gone", || alive() == 2).await;
 }
 
-/// A server that does one thing at a time is left alone while it does, as long
-/// as another without that excuse is given up again and again.
+/// A server that handles one call at a time is not restarted during that call, while an idle server
+/// that does not respond is restarted repeatedly.
 #[tokio::test]
 async fn a_busy_server_is_not_given_up() {
     let busy = Script::new("busy").plain_tool("work").on_tool(
@@ -185,11 +185,11 @@ async fn calls_to_a_server_that_is_down_are_answered_at_once_and_told_when_it_is
     let good = good();
     let gateway = Gateway::serve(&strict([("dead", dead), ("good", good.config())])).await;
     let mut session = gateway.session("/mcp").await;
-    // While an attempt is under way there is no time to be told.
+    // While an attempt is running, the error contains no time.
     let limit = std::time::Instant::now() + narrows_testkit::LIMIT;
     let answer = loop {
         let answer = session.call_tool("dead__tool", json!({})).await;
-        if error(&answer).contains("; it is tried again in ") {
+        if error(&answer).contains("; next attempt in ") {
             break answer;
         }
         assert!(std::time::Instant::now() < limit, "{answer}");

@@ -1,4 +1,4 @@
-//! What becomes of a call whose connection is lost.
+//! Tests of calls whose connection is lost.
 
 use narrows_testkit::scripted::{Installed, Script, Step, Transport};
 use narrows_testkit::until;
@@ -9,8 +9,7 @@ use crate::gateway::{Gateway, error, text};
 
 const NOT_REPEATED: &str = "; the call may have been carried out, so it was not repeated";
 
-/// A server with tools that say different things of themselves, all of which
-/// do the same.
+/// A server with tools that differ only in their annotations.
 fn server(steps: &[Step]) -> Installed {
     let tools = [
         ("peek", json!({ "readOnlyHint": true })),
@@ -42,9 +41,8 @@ fn calls(server: &Installed) -> usize {
     server.count_received("tools/call") + server.count_received("resources/read")
 }
 
-/// Calls `tool` of a server that loses the connection in that call, the first
-/// time or always. Says what the client gets; the server has got the call as
-/// often as `times`.
+/// Calls `tool` on a server that loses the connection during the call, once or always. Returns the
+/// client's response. The server must have received the call `times` times.
 async fn check(server: &Installed, config: Value, tool: &str, times: usize) -> Value {
     let gateway = Gateway::serve_with(&strict([("s", config)]), &["--log-level", "debug"]).await;
     let mut session = gateway.session("/mcp").await;
@@ -58,7 +56,7 @@ async fn check(server: &Installed, config: Value, tool: &str, times: usize) -> V
     };
     assert_eq!(calls(server), times, "{answer}");
     let retries = || gateway.program.stderr().matches("downstream.retry").count();
-    until("the log tells of it", || retries() == times - 1).await;
+    until("the retries are logged", || retries() == times - 1).await;
     answer
 }
 
@@ -77,7 +75,7 @@ async fn once_and_only_once() {
     let answer = check(&server, server.config(), "peek", 2).await;
     assert_eq!(
         error(&answer),
-        "-32603 upstream_unavailable Server 's' is not available: was ended by signal 9"
+        "-32603 upstream_unavailable Server 's' is not available: was terminated by signal 9"
     );
 }
 
@@ -86,7 +84,7 @@ async fn what_may_have_done_something_is_never_repeated() {
     for tool in ["drop", "unsaid"] {
         let server = server(&once(Step::Die));
         let answer = check(&server, server.config(), tool, 1).await;
-        let reason = "was ended by signal 9";
+        let reason = "was terminated by signal 9";
         assert_eq!(
             error(&answer),
             format!(

@@ -1,5 +1,5 @@
-//! An admin API by a script, written by hand so that it can also answer what
-//! no server would.
+//! A scripted admin API, implemented by hand so that it can also send responses that no real server
+//! would send.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,21 +11,21 @@ use serde_json::{Value, json};
 
 use crate::program::{Folder, Ran};
 
-/// The token of the run; no output may hold it.
+/// The token of the runtime file, which no output may contain.
 pub(crate) const TOKEN: &str = "nra_canary-of-the-run-0123456789";
 
-/// What is answered to a request.
+/// The response to a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Reply {
     Json(u16, Value),
-    /// The very bytes, and then the end.
+    /// These bytes, followed by the end of the connection.
     Bytes(Vec<u8>),
-    /// The very bytes, and then nothing for as long as the client waits.
+    /// These bytes, followed by silence until the client disconnects.
     Held(Vec<u8>),
 }
 
-/// A gateway with a script: for each request line, such as `GET /servers`, the
-/// answers in turn; the last one stays.
+/// A scripted gateway. For each request line, such as `GET /servers`, it sends the given responses
+/// in turn and repeats the last one.
 pub(crate) struct Api {
     pub(crate) folder: Folder,
     pub(crate) address: String,
@@ -58,24 +58,24 @@ impl Api {
         api
     }
 
-    /// One request, one answer.
+    /// Creates a gateway for one request with one response.
     pub(crate) fn json(request: &'static str, status: u16, body: Value) -> Api {
         Api::new(vec![(request, vec![Reply::Json(status, body)])])
     }
 
-    /// Runs a command; the token of the run is in nothing that it prints.
+    /// Runs a command and checks that its output does not contain the token.
     #[track_caller]
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         self.hidden(self.folder.run(arguments))
     }
 
-    /// The same with something on stdin.
+    /// Does the same with text on stdin.
     #[track_caller]
     pub(crate) fn run_with_input(&self, arguments: &[&str], input: &str) -> Ran {
         self.hidden(self.folder.run_with_input(arguments, input))
     }
 
-    /// The requests so far, with the addresses and the token by name.
+    /// Returns the requests so far, with the addresses and the token replaced by names.
     pub(crate) fn asked(&self) -> String {
         let asked = self.asked.lock().expect("nothing has panicked");
         let text = asked.concat();
@@ -83,7 +83,7 @@ impl Api {
             .replace(&self.address, "ADDRESS")
     }
 
-    /// Runs a command and compares what was asked for, and what was told.
+    /// Runs a command and compares the requests and the output.
     #[track_caller]
     pub(crate) fn check(&self, arguments: &[&str], expected: Expect) {
         let ran = self.run(arguments);
@@ -112,7 +112,7 @@ impl Api {
     }
 }
 
-/// Writes the runtime file of a gateway, as this process.
+/// Writes a runtime file with the id of this process.
 pub(crate) fn announce(folder: &Folder, address: &str, config: Option<&str>) {
     let run = folder.path().join(".local/state/narrows/run");
     let mut builder = std::fs::DirBuilder::new();
@@ -165,13 +165,13 @@ fn serve(mut stream: TcpStream, script: &Mutex<Script>, seen: &Mutex<Vec<String>
         }
         Reply::Held(bytes) => {
             let _ = stream.write_all(&bytes);
-            // Until the client goes away.
+            // Waits until the client disconnects.
             let _ = stream.read(&mut [0]);
         }
     }
 }
 
-/// The request line without the version, and what else is of interest.
+/// Returns the request line without the version, and the relevant headers and body.
 fn read(stream: &mut TcpStream) -> Option<(String, String)> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
@@ -206,7 +206,7 @@ pub(crate) fn with_head(status: u16, kind: &str, body: &str) -> Vec<u8> {
     format!("{head}{body}").into_bytes()
 }
 
-/// An error as the API tells it.
+/// Returns an error in the format of the API.
 pub(crate) fn error(status: u16, code: &str, message: &str) -> Reply {
     Reply::Json(
         status,
@@ -214,7 +214,7 @@ pub(crate) fn error(status: u16, code: &str, message: &str) -> Reply {
     )
 }
 
-/// A change in which nothing has changed but `members`.
+/// Returns an empty change with these members added.
 pub(crate) fn change(members: Value) -> Value {
     let mut change = json!({ "added": [], "removed": [], "enabled": [], "disabled": [], "restarted": [], "adjusted": [],
         "endpoints": [], "presets": [], "clients": [], "at_next_start": [],

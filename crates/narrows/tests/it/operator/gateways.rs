@@ -1,5 +1,4 @@
-//! Which gateway is asked, with which token; and the file by which a real one
-//! is found.
+//! Tests of the choice of gateway and token, and of the runtime file of a real gateway.
 
 use std::fs;
 use std::io::Read;
@@ -16,7 +15,7 @@ fn no_servers() -> Api {
     Api::json("GET /servers", 200, json!({ "servers": [] }))
 }
 
-/// The file of the gateway that runs.
+/// Returns the path of the runtime file.
 fn file(folder: &Folder, port: u16) -> PathBuf {
     let run = folder.path().join(".local/state/narrows/run");
     run.join(format!("{port}.json"))
@@ -31,7 +30,7 @@ fn of_several_gateways_one_has_to_be_chosen() {
         &api.address,
         api.folder.path().join("own.json").to_str(),
     );
-    // A second one that nobody has to answer for.
+    // A second gateway, which does not have to respond.
     announce(&api.folder, "127.0.0.1:1", Some("/elsewhere/narrows.json"));
     let told = |arguments: &[&str]| {
         let shown = api.shown(&api.run(arguments));
@@ -41,17 +40,17 @@ fn of_several_gateways_one_has_to_be_chosen() {
         exit 2
         --- stdout
         --- stderr
-        error: 2 gateways run
+        error: 2 gateways are running
           http://127.0.0.1:1  process PID, /elsewhere/narrows.json
           http://ADDRESS  process PID, HOME/own.json
-          help: say which with --url, or with --config
+          help: choose one with --url or --config
     "#]]
     .assert_eq(&told(&["servers"]));
     expect![[r#"
         exit 1
         --- stdout
         --- stderr
-        error: no gateway that runs serves 'other.json'
+        error: no running gateway serves 'other.json'
           http://127.0.0.1:1  process PID, /elsewhere/narrows.json
           http://ADDRESS  process PID, HOME/own.json
     "#]]
@@ -96,7 +95,7 @@ fn the_token_of_a_run_goes_to_no_other_address() {
         --- stdout
         --- stderr
         error: there is no token for http://OTHER
-          help: give it with --token-file FILE or NARROWS_ADMIN_TOKEN; `narrows token --admin` makes one
+          help: set one with --token-file FILE or NARROWS_ADMIN_TOKEN; `narrows token --admin` creates one
     "#]].assert_eq(&shown);
     assert_eq!((api.asked(), other.asked()), (String::new(), String::new()));
     api.folder.write("token", "nra_given");
@@ -163,7 +162,7 @@ fn wrong_addresses_and_token_files_are_wrong_usage() {
 fn a_plain_connection_to_another_machine_is_warned_of() {
     let folder = Folder::new();
     folder.write("token", "nra_given");
-    // It is no loopback address, and leads to this machine all the same.
+    // The address is not loopback, but leads to this machine.
     let ran = folder.run(&[
         "servers",
         "--url",
@@ -174,7 +173,7 @@ fn a_plain_connection_to_another_machine_is_warned_of() {
     assert_eq!(ran.code, Some(1));
     let first = ran.stderr.lines().next();
     expect![
-        "warning: the token goes to http://0.0.0.0:1 as plain text; whoever is between can read it"
+        "warning: the token is sent to http://0.0.0.0:1 in plain text; anyone on the network path can read it"
     ]
     .assert_eq(first.unwrap_or_default());
 }
@@ -191,12 +190,12 @@ fn files_that_others_can_read_are_not_believed() {
         exit 1
         --- stdout
         --- stderr
-        warning: HOME/.local/state/narrows/run/PORT.json is ignored: others can read or write it
-        error: no gateway of yours runs on this machine
-          help: start one with `narrows serve`; for one elsewhere give --url and --token-file
+        warning: HOME/.local/state/narrows/run/PORT.json is ignored: other users can read or write it
+        error: you have no gateway running on this machine
+          help: start one with `narrows serve`, or use --url and --token-file for a gateway elsewhere
     "#]],
     );
-    // By its address it cannot be asked, either: there is no token.
+    // The explicit address fails as well, because there is no token.
     let ran = api.run(&["servers", "--url", &api.address]);
     assert_eq!(ran.code, Some(2), "{}", ran.shown());
     assert!(file.exists());
@@ -233,7 +232,7 @@ fn a_gateway_tells_where_it_is_while_it_runs() {
     let ran = running.wait();
     assert!(!path.exists(), "the file is gone with its gateway");
     assert!(!ran.shown().contains(&token), "{}", ran.shown());
-    // One that is killed leaves it behind, and who looks removes it.
+    // A killed gateway leaves its file behind, and the next command removes it.
     let (running, port) = start();
     running.signal("KILL");
     running.wait();
@@ -251,7 +250,7 @@ fn a_gateway_without_a_home_runs_without_the_file() {
     command.env_remove("HOME");
     let mut running = Running::start(command);
     let mut byte = [0];
-    // What is told before the address is read with it.
+    // Text before the address is read together with it.
     let mut stderr = running.child.stderr.take().expect("stderr is a pipe");
     let mut told = Vec::new();
     while !told.ends_with(b"/ws\n") && stderr.read_exact(&mut byte).is_ok() {

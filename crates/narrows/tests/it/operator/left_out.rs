@@ -1,4 +1,4 @@
-//! Servers that cannot be started as they are configured, in a gateway that runs.
+//! Tests of servers that cannot be started as configured, in a running gateway.
 
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ fn config() -> Value {
         "demo": { "type": "builtin" } } })
 }
 
-/// Runs a command; the gateway's folder is blanked.
+/// Runs a command and compares the output, with the gateway's folder blanked.
 #[track_caller]
 fn check(gateway: &Gateway, arguments: &[&str], expected: Expect) {
     let ran = gateway.folder().run(&[&["servers"], arguments].concat());
@@ -33,7 +33,7 @@ async fn it_is_listed_and_shown_with_the_reason_and_disabled_by_name() {
         exit 0
         --- stdout
         left out  b     stdio    the env file 'HERE/gone.env' cannot be read: there is no such file
-        1 of 2 servers up, 6 tools, ~503 tokens
+        1 of 2 servers up, 6 tools, ~499 tokens
         --- stderr
     "#]],
     );
@@ -54,7 +54,7 @@ async fn it_is_listed_and_shown_with_the_reason_and_disabled_by_name() {
         exit 1
         --- stdout
         --- stderr
-        error: the server 'b' cannot be started: the env file 'HERE/gone.env' cannot be read: there is no such file
+        error: server 'b' cannot be started: the env file 'HERE/gone.env' cannot be read: there is no such file
     "#]],
     );
     check(
@@ -64,12 +64,12 @@ async fn it_is_listed_and_shown_with_the_reason_and_disabled_by_name() {
         exit 1
         --- stdout
         nothing has changed
-        not saved: it lasts until the gateway ends; --save keeps it
+        not saved: the change lasts until the gateway exits; use --save to keep it
         left out  b  stdio    the env file 'HERE/gone.env' cannot be read: there is no such file
         --- stderr
-        warning: narrows.json:1:45: server 'b': the env file 'HERE/gone.env' cannot be read: there is no such file (mcpServers.b.envFile); create it, or fix the path: a relative one starts at the folder of this configuration file; then save this file again or send SIGHUP to the gateway
+        warning: narrows.json:1:45: server 'b': the env file 'HERE/gone.env' cannot be read: there is no such file (mcpServers.b.envFile); create it, or fix the path: a relative path starts at the folder of this configuration file; then save this file again or send SIGHUP to the gateway
         warning: running without server 'b': the env file 'HERE/gone.env' cannot be read: there is no such file
-        error: server 'b' cannot be started as it is configured, and stays left out until that is corrected
+        error: server 'b' cannot be started as configured, and is left out until the configuration is corrected
     "#]],
     );
     check(
@@ -95,9 +95,9 @@ async fn it_is_listed_and_shown_with_the_reason_and_disabled_by_name() {
         saved to narrows.json
         left out  b  stdio    the env file 'HERE/gone.env' cannot be read: there is no such file
         --- stderr
-        warning: narrows.json:1:45: server 'b': the env file 'HERE/gone.env' cannot be read: there is no such file (mcpServers.b.envFile); create it, or fix the path: a relative one starts at the folder of this configuration file; then save this file again or send SIGHUP to the gateway
+        warning: narrows.json:1:45: server 'b': the env file 'HERE/gone.env' cannot be read: there is no such file (mcpServers.b.envFile); create it, or fix the path: a relative path starts at the folder of this configuration file; then save this file again or send SIGHUP to the gateway
         warning: running without server 'b': the env file 'HERE/gone.env' cannot be read: there is no such file
-        error: server 'b' cannot be started as it is configured, and stays left out until that is corrected
+        error: server 'b' cannot be started as configured, and is left out until the configuration is corrected
     "#]],
     );
 }
@@ -112,7 +112,7 @@ async fn a_saved_change_after_the_same_without_saving_says_what_it_wrote() {
         exit 0
         --- stdout
         removed demo
-        not saved: it lasts until the gateway ends; --save keeps it
+        not saved: the change lasts until the gateway exits; use --save to keep it
         --- stderr
     "#]],
     );
@@ -122,7 +122,7 @@ async fn a_saved_change_after_the_same_without_saving_says_what_it_wrote() {
         expect![[r#"
         exit 0
         --- stdout
-        removed demo from the file; the gateway had removed it before
+        removed demo from the file; the gateway had already removed it
         saved to narrows.json
         --- stderr
     "#]],
@@ -135,7 +135,7 @@ async fn a_saved_change_after_the_same_without_saving_says_what_it_wrote() {
             exit 0
             --- stdout
             added more
-            not saved: it lasts until the gateway ends; --save keeps it
+            not saved: the change lasts until the gateway exits; use --save to keep it
             --- stderr
         "#]],
     );
@@ -146,7 +146,7 @@ async fn a_saved_change_after_the_same_without_saving_says_what_it_wrote() {
         exit 0
         --- stdout
         disabled more
-        not saved: it lasts until the gateway ends; --save keeps it
+        not saved: the change lasts until the gateway exits; use --save to keep it
         --- stderr
     "#]],
     );
@@ -156,8 +156,8 @@ async fn a_saved_change_after_the_same_without_saving_says_what_it_wrote() {
         expect![[r#"
         exit 0
         --- stdout
-        disabled more in the file; the gateway had disabled it before
-        wrote the whole entry, which the file did not have
+        disabled more in the file; the gateway had already disabled it
+        wrote the whole entry, because the file did not have it
         saved to narrows.json
         --- stderr
     "#]],
@@ -169,7 +169,7 @@ async fn a_saved_change_after_the_same_without_saving_says_what_it_wrote() {
         exit 0
         --- stdout
         nothing has changed
-        narrows.json says so already
+        narrows.json already has this setting
         --- stderr
     "#]],
     );
@@ -188,8 +188,8 @@ async fn a_corrected_add_replaces_what_never_came_up() {
         added more
         saved to narrows.json
         --- stderr
-        error: server 'more' did not come up; the gateway goes on trying
-          help: `narrows servers show more` tells how it goes on
+        error: server 'more' did not come up; the gateway keeps trying
+          help: `narrows servers show more` shows its state
     "#]],
     );
     let right = r#"{"type": "builtin", "name": "demo"}"#;
@@ -204,7 +204,7 @@ async fn a_corrected_add_replaces_what_never_came_up() {
             --- stderr
         "#]],
     );
-    // It is up now, so another of its name needs `--replace`.
+    // The server is up now, so adding another with its name needs `--replace`.
     check(
         &gateway,
         &["add", "more", "--json", right],
@@ -212,8 +212,8 @@ async fn a_corrected_add_replaces_what_never_came_up() {
             exit 1
             --- stdout
             --- stderr
-            error: there is a server 'more' already
-              help: --replace puts another in its place
+            error: server 'more' already exists
+              help: use --replace to replace it
         "#]],
     );
 }
@@ -227,7 +227,7 @@ async fn an_entry_that_leads_back_is_not_said_to_be_tried_again() {
         .run(&["servers", "add", "back", "--url", &url]);
     assert_eq!(ran.code, Some(1), "{}", ran.shown());
     expect![[r#"
-        error: server 'back' did not come up, and is not tried again until its entry changes
+        error: server 'back' did not come up, and is not retried until its entry changes
           help: `narrows servers remove back` removes it
     "#]]
     .assert_eq(&ran.stderr);

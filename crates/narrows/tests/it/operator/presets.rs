@@ -1,4 +1,4 @@
-//! `narrows presets`.
+//! Tests of `narrows presets`.
 
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -68,7 +68,7 @@ fn presets_are_listed_and_shown() {
         assert_eq!(printed, expected);
     }
     let api = Api::json("GET /presets", 200, json!({ "presets": [] }));
-    assert_eq!(api.run(&["presets"]).stdout, "there is no preset\n");
+    assert_eq!(api.run(&["presets"]).stdout, "there are no presets\n");
 }
 
 #[test]
@@ -107,18 +107,18 @@ fn a_preset_is_put_from_a_file_or_from_stdin() {
         exit 0
         --- stdout
         presets changed: p
-        not saved: it lasts until the gateway ends; --save keeps it
+        not saved: the change lasts until the gateway exits; use --save to keep it
         --- stderr
     "#]],
     );
     for (text, expected) in [
-        ("{", "error: the preset is not JSON, by line 1\n"),
+        ("{", "error: the preset is not valid JSON: see line 1\n"),
         (
             "{\n\"tools\": nra_x}",
-            "error: the preset is not JSON, by line 2\n",
+            "error: the preset is not valid JSON: see line 2\n",
         ),
-        ("[]", "error: the preset is no JSON object\n"),
-        ("", "error: the preset is no JSON object\n"),
+        ("[]", "error: the preset is not a JSON object\n"),
+        ("", "error: the preset is not a JSON object\n"),
     ] {
         let ran = api.run_with_input(&["presets", "put", "p", "-"], text);
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(2), expected));
@@ -141,7 +141,7 @@ fn a_preset_is_taken_away() {
         exit 0
         --- stdout
         presets changed: p
-        not saved: it lasts until the gateway ends; --save keeps it
+        not saved: the change lasts until the gateway exits; use --save to keep it
         --- stderr
         warning: endpoint 'lazy' has no preset now
     "#]],
@@ -183,7 +183,7 @@ fn a_preset_is_put_in_force() {
             exit 0
             --- stdout
             endpoints changed: default
-            not saved: it lasts until the gateway ends; --save keeps it
+            not saved: the change lasts until the gateway exits; use --save to keep it
             --- stderr
         "#]],
     );
@@ -218,7 +218,7 @@ fn a_preset_is_put_in_force() {
               {"preset":"review"}
             exit 0
             --- stdout
-            session 12 has the preset 'review' now
+            session 12 now has the preset 'review'
             --- stderr
         "#]],
     );
@@ -231,7 +231,7 @@ fn a_preset_is_put_in_force() {
               {"preset":null}
             exit 0
             --- stdout
-            session 12 has no preset of its own now
+            session 12 now has no preset of its own
             --- stderr
         "#]],
     );

@@ -1,4 +1,4 @@
-//! The same commands against a real gateway.
+//! Tests of the same commands against a real gateway.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::gateway::Gateway;
 use crate::program::{Folder, Ran};
 
-/// Runs a command in another folder than the gateway's.
+/// Runs a command in a folder other than the gateway's.
 fn run_in(gateway: &Gateway, folder: &str, arguments: &[&str]) -> Ran {
     let own = gateway.folder();
     fs::create_dir_all(own.path().join(folder)).expect("a folder can be made");
@@ -24,7 +24,7 @@ fn saved(gateway: &Gateway) -> PathBuf {
     gateway.folder().path().join(".config/narrows/narrows.json")
 }
 
-/// Started by `servers add`, it writes down where it runs, and fails.
+/// A command for `servers add` that records its working directory and fails.
 const WHERE: [&str; 4] = [
     "--",
     "sh",
@@ -130,26 +130,26 @@ async fn save_without_a_file_creates_the_file_of_the_user() {
     );
     let text = fs::read_to_string(&file).expect("it was created");
     assert!(text.contains("pruner"), "{text}");
-    // The next change goes to the same file, which is not created again.
+    // The next change is saved to the same file, which is not created again.
     let ran = gateway
         .folder()
         .run(&["servers", "enable", "demo", "--save"]);
     let told = format!("enabled demo\nsaved to {}\n", file.display());
     assert!(ran.stdout.starts_with(&told), "{}", ran.shown());
-    // From now on the file is followed.
+    // From now on the gateway follows the file.
     let text = r#"{ "mcpServers": { "demo": { "type": "builtin" } } }"#;
     fs::write(&file, text).expect("it can be written");
     until("the file is followed", || {
         gateway.program.stderr().contains("removed pruner")
     })
     .await;
-    // The command finds this gateway by the file.
+    // The command finds this gateway by its configuration file.
     let path = file.display().to_string();
     let ran = gateway.folder().run(&["servers", "--config", &path]);
     assert_eq!(ran.code, Some(0), "{}", ran.shown());
 }
 
-/// A file that came after the start is somebody else's.
+/// A file created by another program after the start is not replaced.
 #[tokio::test]
 async fn save_does_not_replace_a_file_that_was_not_read() {
     let gateway = Gateway::serve_in(Folder::new(), &[]).await;

@@ -1,4 +1,4 @@
-//! `narrows servers`.
+//! Tests of `narrows servers`.
 
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ fn all_servers_are_listed() {
         exit 0
         --- stdout
         up        files  stdio    2025-11-25, 0.35 s, 14 tools, ~2,113 tokens, 2 resources
-        down      gone   stdio    './nowhere' is not\u{1b}[2J there; tried 3 times; next try in 12 s
+        down      gone   stdio    './nowhere' is not\u{1b}[2J there; tried 3 times; next attempt in 12 s
         disabled  off    http
         starting  slow   http
         left out  notes  stdio    environment variable NOTES is not set
@@ -87,7 +87,7 @@ fn one_server_is_shown_with_its_tools() {
     assert_eq!(printed, server);
 }
 
-/// `add` with these options, and what is sent as the entry.
+/// Runs `add` with these options and compares the entry sent.
 #[track_caller]
 fn check_entry(options: &[&str], expected: Expect) {
     let added = change(json!({ "added": ["new"] }));
@@ -171,7 +171,7 @@ fn entries_are_built_from_options() {
         &["--command", "npx", "--save"],
         expect![[r#"
         {"id":"new","config":{"command":"npx","args":["--save"],"cwd":"HERE"}}
-        warning: --save is handed to npx; to mean this command, put it before --command
+        warning: --save is passed to npx; to use it as an option of narrows, put it before --command
     "#]],
     );
 }
@@ -291,12 +291,12 @@ fn add_tells_of_a_server_that_fails_and_leaves_it() {
         exit 1
         --- stdout
         added gone
-        not saved: it lasts until the gateway ends; --save keeps it
-        down      gone  stdio    './nowhere' is not\u{1b}[2J there; tried 3 times; next try in 12 s
+        not saved: the change lasts until the gateway exits; use --save to keep it
+        down      gone  stdio    './nowhere' is not\u{1b}[2J there; tried 3 times; next attempt in 12 s
         --- stderr
         warning: preset 'p' names no tool of it
-        error: server 'gone' did not come up; the gateway goes on trying
-          help: `narrows servers show gone` tells how it goes on
+        error: server 'gone' did not come up; the gateway keeps trying
+          help: `narrows servers show gone` shows its state
     "#]],
     );
     let api = Api::new(script());
@@ -338,8 +338,8 @@ fn a_server_that_goes_on_starting_is_waited_for_no_longer_than_said() {
         restarted slow
         starting  slow  http
         --- stderr
-        error: server 'slow' is not up after 1 s; it goes on starting
-          help: `narrows servers show slow` tells how it goes on
+        error: server 'slow' is not up after 1 s; it is still starting
+          help: `narrows servers show slow` shows its state
     "#]]
     .assert_eq(&ran.shown());
 }
@@ -370,7 +370,7 @@ fn add_replace_puts_and_a_server_that_is_switched_off_is_at_its_end() {
             exit 0
             --- stdout
             replaced a/b
-            not saved: it lasts until the gateway ends; --save keeps it
+            not saved: the change lasts until the gateway exits; use --save to keep it
             disabled  a/b  http
             --- stderr
         "#]],
@@ -407,7 +407,7 @@ fn enable_waits_and_disable_and_remove_do_not() {
             exit 0
             --- stdout
             enabled files
-            not saved: it lasts until the gateway ends; --save keeps it
+            not saved: the change lasts until the gateway exits; use --save to keep it
             up        files  stdio    2025-11-25, 0.35 s, 14 tools, ~2,113 tokens, 2 resources
             --- stderr
         "#]],
@@ -444,8 +444,8 @@ fn enable_waits_and_disable_and_remove_do_not() {
             endpoints changed: default
             presets changed: p
             clients changed: cursor
-            counts from the next start on: listen
-            not saved: it lasts until the gateway ends; --save keeps it
+            takes effect after a restart: listen
+            not saved: the change lasts until the gateway exits; use --save to keep it
             --- stderr
         "#]],
     );
@@ -506,7 +506,7 @@ fn what_the_gateway_refuses_is_told_in_its_words() {
         error: there is no server 'fils'; did you mean files?
     "#]],
     );
-    let exists = "there is a server 'files' already";
+    let exists = "server 'files' already exists";
     Api::new(vec![(
         "POST /servers?save=false",
         vec![error(409, "exists", exists)],
@@ -521,22 +521,22 @@ fn what_the_gateway_refuses_is_told_in_its_words() {
             exit 1
             --- stdout
             --- stderr
-            error: there is a server 'files' already
-              help: --replace puts another in its place
+            error: server 'files' already exists
+              help: use --replace to replace it
         "#]],
     );
-    let disabled = error(409, "disabled", "server 'off' is switched off");
+    let disabled = error(409, "disabled", "server 'off' is disabled");
     let ran = Api::new(vec![("POST /servers/off/restart", vec![disabled])]);
     let ran = ran.run(&["servers", "restart", "off"]);
     expect![[r#"
         exit 1
         --- stdout
         --- stderr
-        error: server 'off' is switched off
-          help: `narrows servers enable` switches it on
+        error: server 'off' is disabled
+          help: `narrows servers enable` enables it
     "#]]
     .assert_eq(&ran.shown());
-    let wrong = json!({ "error": { "code": "invalid", "message": "the configuration would be wrong",
+    let wrong = json!({ "error": { "code": "invalid", "message": "the resulting configuration would be invalid",
         "problems": ["server 'x': `url` is no URL", "server 'x': `tipe` is unknown\n; did you mean type?"] } });
     Api::new(vec![(
         "POST /servers?save=true",
@@ -552,7 +552,7 @@ fn what_the_gateway_refuses_is_told_in_its_words() {
             exit 2
             --- stdout
             --- stderr
-            error: the configuration would be wrong
+            error: the resulting configuration would be invalid
               server 'x': `url` is no URL
               server 'x': `tipe` is unknown\n; did you mean type?
         "#]],

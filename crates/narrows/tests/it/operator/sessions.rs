@@ -1,4 +1,4 @@
-//! `narrows sessions`.
+//! Tests of `narrows sessions`.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -44,7 +44,7 @@ fn sessions_are_listed() {
     let printed: Value = serde_json::from_str(&ran.stdout).expect("JSON");
     assert_eq!(printed, sessions());
     let api = Api::json("GET /sessions", 200, json!({ "sessions": [] }));
-    assert_eq!(api.run(&["sessions"]).stdout, "there is no session\n");
+    assert_eq!(api.run(&["sessions"]).stdout, "there are no sessions\n");
 }
 
 #[test]
@@ -113,11 +113,11 @@ fn the_last_calls_are_listed() {
     let api = Api::json("GET /calls", 200, json!({ "calls": [] }));
     assert_eq!(
         api.run(&["sessions", "calls"]).stdout,
-        "there is no such call\n"
+        "there are no matching calls\n"
     );
 }
 
-/// Happenings as a stream; one of them repeats the token.
+/// Returns a stream of events. One of them repeats the token.
 fn stream() -> Vec<u8> {
     let happenings = [
         (
@@ -176,7 +176,7 @@ fn happenings_are_told_line_by_line_until_the_gateway_ends() {
     )]);
     let ran = api.run(&["sessions", "watch"]);
     assert_eq!(ran.code, Some(0), "{}", ran.shown());
-    // Times of day are those of the run, but for calls.
+    // Times are those of the test run, except for calls.
     let lines = ran.stdout.lines().map(|line| match line.contains("call") {
         true => format!("{line}\n"),
         false => format!("{}\n", line.get(10..).unwrap_or(line)),
@@ -190,15 +190,15 @@ fn happenings_are_told_line_by_line_until_the_gateway_ends() {
         session 4 opened at default by cursor
         09:05:07  call    session 3 of cursor: tools/call files__read, 12 ms, ok
         09:05:07  call    session 3 of cursor: tools/call files__read, 12 ms, timeout (fault of the upstream)
-        session 4 has no preset of its own now
-        lists   those of default have changed
+        session 4 now has no preset of its own
+        lists   of default changed
         tool    files changed read: description, inputSchema
         config  added new; endpoints changed: lazy
-        config  the new file is not used: line 3: no; line 4: no
+        config  the new file was rejected: line 3: no; line 4: no
         session 4 closed
         of_tomorrow  {"a":1,"event":"of_tomorrow"}
-        missed  7 happenings: this was read too slowly
-        the gateway has ended
+        missed  7 events: the stream was read too slowly
+        the gateway has shut down
     "#]].assert_eq(&text);
     let ran = api.run(&["sessions", "watch", "--json"]);
     let lines: Vec<Value> = ran
@@ -223,7 +223,7 @@ fn a_stream_that_breaks_is_a_failure() {
     let ran = api.run(&["sessions", "watch"]);
     assert_eq!((ran.code, ran.stdout.lines().count()), (Some(1), 12));
     expect![[r#"
-        error: the connection to http://ADDRESS ended before the answer did
+        error: the connection to http://ADDRESS closed before the response was complete
     "#]]
     .assert_eq(&ran.stderr.replace(&api.address, "ADDRESS"));
     for reply in [

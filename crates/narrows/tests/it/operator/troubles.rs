@@ -1,4 +1,4 @@
-//! Everything that can go wrong on the way to a gateway and back.
+//! Tests of failures between the command and the gateway.
 
 use std::net::TcpListener;
 
@@ -25,8 +25,8 @@ fn errors_of_the_api_are_told_with_help() {
         exit 1
         --- stdout
         --- stderr
-        error: http://ADDRESS does not accept the token of its run, in 'HOME/.local/state/narrows/run/PORT.json'
-          help: was it started anew just now? then try once more
+        error: http://ADDRESS does not accept the token in its runtime file 'HOME/.local/state/narrows/run/PORT.json'
+          help: if the gateway has just restarted, try again
     "#]],
     );
     check(
@@ -37,7 +37,7 @@ fn errors_of_the_api_are_told_with_help() {
             --- stdout
             --- stderr
             error: not from this machine
-              help: it answers its own machine alone, unless its `admin.remote` is true
+              help: it accepts requests only from its own machine unless its `admin.remote` is true
         "#]],
     );
     check(
@@ -48,7 +48,7 @@ fn errors_of_the_api_are_told_with_help() {
             --- stdout
             --- stderr
             error: too many wrong tokens
-              help: wait a little, and look at the token
+              help: wait a moment and check the token
         "#]],
     );
     check(
@@ -100,12 +100,12 @@ fn the_token_that_was_refused_is_told_by_where_it_came_from() {
         --- stdout
         --- stderr
         error: http://ADDRESS does not accept the token in 'token'
-          help: a gateway of yours on this machine is found without it
+          help: for your own gateway on this machine, leave the token out
         exit 1
         --- stdout
         --- stderr
         error: http://ADDRESS does not accept the token in NARROWS_ADMIN_TOKEN
-          help: a gateway of yours on this machine is found without it
+          help: for your own gateway on this machine, leave the token out
     "#]]
     .assert_eq(&format!("{}{told}", api.asked()));
 }
@@ -120,8 +120,8 @@ fn answers_that_are_none() {
             exit 1
             --- stdout
             --- stderr
-            error: the answer of http://ADDRESS cannot be understood: it is not JSON
-              help: is it `narrows serve`, and as new as this program?
+            error: the response of http://ADDRESS is invalid: it is not JSON
+              help: check that it is `narrows serve` in the same version as this program
         "#]],
     );
     check(
@@ -131,8 +131,8 @@ fn answers_that_are_none() {
             exit 1
             --- stdout
             --- stderr
-            error: the answer of http://ADDRESS cannot be understood: it has another form
-              help: is it `narrows serve`, and as new as this program?
+            error: the response of http://ADDRESS is invalid: it has an unexpected format
+              help: check that it is `narrows serve` in the same version as this program
         "#]],
     );
     check(
@@ -142,8 +142,8 @@ fn answers_that_are_none() {
             exit 1
             --- stdout
             --- stderr
-            error: the answer of http://ADDRESS cannot be understood: it has another form
-              help: is it `narrows serve`, and as new as this program?
+            error: the response of http://ADDRESS is invalid: it has an unexpected format
+              help: check that it is `narrows serve` in the same version as this program
         "#]],
     );
     check(
@@ -153,8 +153,8 @@ fn answers_that_are_none() {
             exit 1
             --- stdout
             --- stderr
-            error: http://ADDRESS has answered 404, and not as a gateway does
-              help: is it `narrows serve`, and as new as this program?
+            error: http://ADDRESS returned HTTP 404, which is not a response of a Narrows gateway
+              help: check that it is `narrows serve` in the same version as this program
         "#]],
     );
     let to = b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n";
@@ -165,8 +165,8 @@ fn answers_that_are_none() {
         exit 1
         --- stdout
         --- stderr
-        error: http://ADDRESS has answered 302, and not as a gateway does
-          help: give the address itself; a token is not sent where others point to
+        error: http://ADDRESS returned HTTP 302, which is not a response of a Narrows gateway
+          help: use the final address; tokens are not sent to redirect targets
     "#]],
     );
     check(
@@ -176,8 +176,8 @@ fn answers_that_are_none() {
             exit 1
             --- stdout
             --- stderr
-            error: the answer of http://ADDRESS cannot be understood: it is not HTTP
-              help: is it `narrows serve`, and as new as this program?
+            error: the response of http://ADDRESS is invalid: it is not HTTP
+              help: check that it is `narrows serve` in the same version as this program
         "#]],
     );
     check(
@@ -187,7 +187,7 @@ fn answers_that_are_none() {
             exit 1
             --- stdout
             --- stderr
-            error: the connection to http://ADDRESS ended before the answer did
+            error: the connection to http://ADDRESS closed before the response was complete
         "#]],
     );
     let cut = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"servers\"";
@@ -198,7 +198,7 @@ fn answers_that_are_none() {
             exit 1
             --- stdout
             --- stderr
-            error: the connection to http://ADDRESS ended before the answer did
+            error: the connection to http://ADDRESS closed before the response was complete
         "#]],
     );
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
@@ -209,8 +209,8 @@ fn answers_that_are_none() {
             exit 1
             --- stdout
             --- stderr
-            error: the answer of http://ADDRESS cannot be understood: it is not JSON
-              help: is it `narrows serve`, and as new as this program?
+            error: the response of http://ADDRESS is invalid: it is not JSON
+              help: check that it is `narrows serve` in the same version as this program
         "#]],
     );
 }
@@ -220,7 +220,7 @@ fn a_change_that_was_not_answered_may_have_been_made() {
     let request = "POST /servers/files/restart";
     let api = Api::new(vec![(request, vec![Reply::Bytes(Vec::new())])]);
     let ran = api.run(&["servers", "restart", "files"]);
-    // It is not sent twice.
+    // The request is not repeated.
     api.compare(
         &ran,
         expect![[r#"
@@ -230,8 +230,8 @@ fn a_change_that_was_not_answered_may_have_been_made() {
         exit 1
         --- stdout
         --- stderr
-        error: the connection to http://ADDRESS ended before the answer did
-          help: it may have been done; look with `narrows servers`
+        error: the connection to http://ADDRESS closed before the response was complete
+          help: the change may have been made; check with `narrows servers`
     "#]],
     );
     let conflict = error(409, "no_file", "there is no configuration file to write to");
@@ -257,8 +257,8 @@ fn an_answer_that_does_not_come_is_not_waited_for() {
         exit 1
         --- stdout
         --- stderr
-        error: http://ADDRESS has not answered within 1 s
-          help: --timeout S waits longer
+        error: http://ADDRESS did not respond within 1 s
+          help: use --timeout S to wait longer
     "#]],
     );
     let half = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"servers\"".to_vec();
@@ -269,8 +269,8 @@ fn an_answer_that_does_not_come_is_not_waited_for() {
         exit 1
         --- stdout
         --- stderr
-        error: http://ADDRESS has not answered within 1 s
-          help: --timeout S waits longer
+        error: http://ADDRESS did not respond within 1 s
+          help: use --timeout S to wait longer
     "#]],
     );
     let events = Api::new(vec![("GET /events", vec![Reply::Held(Vec::new())])]);
@@ -289,8 +289,8 @@ fn an_answer_without_an_end_is_not_kept() {
             exit 1
             --- stdout
             --- stderr
-            error: the answer of http://ADDRESS cannot be understood: it is longer than 64 MiB
-              help: is it `narrows serve`, and as new as this program?
+            error: the response of http://ADDRESS is invalid: it is longer than 64 MiB
+              help: check that it is `narrows serve` in the same version as this program
         "#]],
     );
 }
@@ -380,7 +380,7 @@ fn nobody_is_there() {
         exit 1
         --- stdout
         --- stderr
-        error: no gateway runs at http://ADDRESS
+        error: no gateway is running at http://ADDRESS
           help: start one with `narrows serve`
     "#]]
     .assert_eq(&shown);
@@ -388,8 +388,8 @@ fn nobody_is_there() {
         exit 1
         --- stdout
         --- stderr
-        error: no gateway of yours runs on this machine
-          help: start one with `narrows serve`; for one elsewhere give --url and --token-file
+        error: you have no gateway running on this machine
+          help: start one with `narrows serve`, or use --url and --token-file for a gateway elsewhere
     "#]]
     .assert_eq(&Folder::new().run(&["presets"]).shown());
 }

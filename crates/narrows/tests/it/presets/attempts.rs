@@ -1,4 +1,4 @@
-//! Everything that is hidden, tried on every way in that lists its tools.
+//! Tests that hidden items are refused on every transport and endpoint that lists tools.
 
 use narrows_testkit::raw::{Any, MCP_HEADERS, Sse, Stdio, Streamable, WebSocket};
 use narrows_wire::token::wrap_uri;
@@ -12,7 +12,7 @@ use super::{
 use crate::gateway::{Gateway, REVISION, column, config, error, with};
 use crate::program::Folder;
 
-/// The lists, all that is hidden, and all that is not.
+/// Checks the lists, all hidden items and all allowed items.
 async fn check_joined(client: Any, house: &House, gateway: &Gateway) {
     let (mut client, hello) = open(client).await;
     assert!(!hello.to_string().contains("secret"), "{hello}");
@@ -46,7 +46,7 @@ async fn over_a_websocket() {
     check_joined(client, &house, &gateway).await;
 }
 
-/// The command line puts a preset over endpoints that have none.
+/// The command line sets a preset on endpoints that have none.
 #[tokio::test]
 async fn over_stdio() {
     let house = House::build();
@@ -62,7 +62,7 @@ async fn over_stdio() {
     check_allowed(&mut client, &allowed()).await;
 }
 
-/// One server by itself, with its own names.
+/// Checks the endpoint of a single server, with its own names.
 async fn check_direct(client: Any, house: &House, gateway: &Gateway) {
     let (mut client, _) = open(client).await;
     check_lists(&mut client, "").await;
@@ -73,7 +73,7 @@ async fn check_direct(client: Any, house: &House, gateway: &Gateway) {
         attempts.extend(about_resource(uri));
         attempts.extend(about_resource(&wrap_uri("a", uri)));
     }
-    // What a method does that nobody knows no preset can say.
+    // The gateway does not know the effect of unknown methods, so a preset cannot allow them.
     attempts.push(("secret/method", json!({ "name": "look" })));
     attempts.push(("tools/call_all", json!({})));
     let log = |_: &Any| gateway.program.stderr();
@@ -89,7 +89,7 @@ async fn check_direct(client: Any, house: &House, gateway: &Gateway) {
 async fn on_the_ways_in_of_one_server() {
     let house = House::build();
     let gateway = Gateway::serve(&house.config()).await;
-    // This one waits until all servers are up.
+    // The response arrives after all servers are up.
     gateway.session("/mcp").await;
     let address = gateway.address();
     let http = Streamable::at(address, "/servers/a/mcp").boxed();
@@ -100,7 +100,7 @@ async fn on_the_ways_in_of_one_server() {
     check_direct(socket, &house, &gateway).await;
 }
 
-/// A server of which nothing is allowed has nothing.
+/// The endpoint of a server without allowed items has no items.
 #[tokio::test]
 async fn on_the_ways_in_of_a_hidden_server() {
     let house = House::build();
@@ -121,7 +121,7 @@ async fn on_the_ways_in_of_a_hidden_server() {
     assert!(!answer.to_string().contains("secret"), "{answer}");
 }
 
-/// Some servers do not mind the case of members, and would read another name.
+/// Some servers ignore the case of members and would read another name.
 #[tokio::test]
 async fn members_in_another_case_do_not_reach_a_server() {
     let house = House::build();
@@ -158,7 +158,7 @@ async fn members_in_another_case_do_not_reach_a_server() {
     }
 }
 
-/// Servers say for themselves what is in force on their own ways in.
+/// A server may have another preset on its own endpoint.
 #[tokio::test]
 async fn a_server_may_be_open_on_its_own_way_in() {
     let house = House::build();
@@ -171,7 +171,7 @@ async fn a_server_may_be_open_on_its_own_way_in() {
     assert_eq!(joined.tool_names().await, ["a__look"]);
 }
 
-/// Where no preset is named everything is allowed, also beside one.
+/// Endpoints without a preset allow everything, even if others have one.
 #[tokio::test]
 async fn endpoints_without_a_preset_have_everything() {
     let house = House::build();

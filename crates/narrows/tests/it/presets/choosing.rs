@@ -1,4 +1,4 @@
-//! Which things a preset allows, written in the configuration and as files.
+//! Tests of the items that a preset allows, defined in the configuration and in files.
 
 use narrows_testkit::scripted::{Installed, Script};
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ fn servers() -> [(&'static str, Installed); 2] {
     [("a", a.install()), ("b", b.install())]
 }
 
-/// All that an endpoint lists, in one line.
+/// Returns everything that an endpoint lists, in one line.
 async fn listed(session: &mut Session) -> String {
     let mut line = Vec::new();
     for (method, list, key) in [
@@ -59,12 +59,12 @@ async fn what_entries_allow() {
             json!({ "tools": ["a/*e*", "!*/*g*"] }),
             "a/edit; a/p; a://r".to_owned(),
         ),
-        // What is taken back as a whole is not named at all.
+        // A server whose tools are all denied does not count as named.
         (
             json!({ "tools": ["*/*", "!b/*"] }),
             format!("{all}; a/p; a://r"),
         ),
-        // The last one that fits counts.
+        // The last match applies.
         (
             json!({ "tools": ["a/*", "!a/*", "a/edit"] }),
             "a/edit; a/p; a://r".to_owned(),
@@ -81,13 +81,13 @@ async fn what_entries_allow() {
             json!({ "tools": [forbidden("look"), exact("look")] }),
             "a/look; a/p; a://r".to_owned(),
         ),
-        // Letters are what they are, and stars only in patterns.
+        // Matching is case-sensitive, and stars have a meaning only in patterns.
         (
             json!({ "tools": ["A/*", "a/LOOK"] }),
             "; a/p; a://r".to_owned(),
         ),
         (json!({ "tools": [exact("*")] }), "; a/p; a://r".to_owned()),
-        // What a server says of its tools; what it does not say is the worst.
+        // Hints come from the tool's annotations. A missing annotation counts as the worst case.
         (
             json!({ "tools": ["a/*", "!@destructive"] }),
             "a/look a/edit; a/p; a://r".to_owned(),
@@ -96,7 +96,7 @@ async fn what_entries_allow() {
             json!({ "tools": ["@readonly"] }),
             "a/look; a/p b/p; a://r b://r".to_owned(),
         ),
-        // `null` is all of the servers that are named anywhere, `[]` is none.
+        // `null` allows all items of the servers named anywhere, `[]` allows none.
         (
             json!({ "tools": null, "prompts": ["b/*"], "resources": null }),
             "b/look; b/p; b://r".to_owned(),
@@ -137,8 +137,8 @@ async fn what_entries_allow() {
     }
 }
 
-/// A file that cannot be used is told of and skipped; whoever names it is
-/// allowed nothing, and all others are as they were.
+/// An invalid preset file is reported and skipped. Endpoints that name it are allowed nothing, and
+/// other presets are not affected.
 #[tokio::test]
 async fn presets_as_files() {
     let folder = Folder::new();
@@ -147,7 +147,7 @@ async fn presets_as_files() {
     folder.write("preset_good.json", good.to_string());
     folder.write("preset_broken.json", r#"{"id": "broken", "tools": ["#);
     folder.write("preset_wrong.json", r#"{"id": "other", "tools": ["*/*"]}"#);
-    folder.write("notes.txt", "nobody's");
+    folder.write("notes.txt", "ignored");
     let servers = servers();
     let entries = servers.iter().map(|(id, server)| (*id, server.config()));
     let more = json!({

@@ -1,4 +1,4 @@
-//! The route of plain JSON-RPC, which has the preset of the default endpoint.
+//! Tests of the plain JSON-RPC route, which uses the preset of the default endpoint.
 
 use narrows_testkit::raw::Response;
 use narrows_testkit::scripted::Transport;
@@ -10,8 +10,8 @@ use super::{
 };
 use crate::gateway::{Gateway, column, config, with};
 
-/// The same server twice: over stdio as `a`, and as `c` by plain JSON-RPC,
-/// which gets the client's own bytes.
+/// Checks the same server twice: over stdio as `a`, and over plain JSON-RPC as `c`, which receives
+/// the client's bytes unchanged.
 async fn check(check: impl AsyncFn(&House, &Gateway, &str)) {
     let house = House::build();
     let twin = House::build();
@@ -37,7 +37,7 @@ async fn check(check: impl AsyncFn(&House, &Gateway, &str)) {
         "endpoints": { "default": { "preset": "guest" } },
     });
     let gateway = Gateway::serve(&with(servers, more)).await;
-    // The first list waits until all servers are up.
+    // The first list request waits until all servers are up.
     gateway.session("/mcp").await.tool_names().await;
     check(&house, &gateway, "a").await;
     check(&twin, &gateway, "c").await;
@@ -92,7 +92,7 @@ async fn what_is_hidden_is_refused() {
         let mut bodies: Vec<String> = attempts.iter().map(request).collect();
         bodies.extend(
             [
-                // Params that nobody can look into, and methods that nobody knows.
+                // Params that cannot be interpreted, and unknown methods.
                 r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":["drop_secret"]}"#,
                 r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"tool":"drop_secret"}}"#,
                 r#"{"jsonrpc":"2.0","id":7,"method":"tools/call"}"#,
@@ -100,9 +100,9 @@ async fn what_is_hidden_is_refused() {
                 r#"{"jsonrpc":"2.0","id":7,"method":"Tools/Call","params":{"name":"drop_secret"}}"#,
                 r#"{"jsonrpc":"2.0","id":7,"params":{"name":"drop_secret"}}"#,
                 r#"{"jsonrpc":"2.0","id":7,"method":"completion/complete","params":{"ref":{"type":"ref/other","name":"secret"}}}"#,
-                // Escapes hide nothing.
+                // Escapes do not hide names.
                 r#"{"jsonrpc":"2.0","id":7,"\u006dethod":"tools\/call","params":{"n\u0061me":"drop_\u0073ecret"}}"#,
-                // Nobody waits for an answer.
+                // A notification, so no response is expected.
                 r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"drop_secret"}}"#,
                 r#"{"jsonrpc":"2.0","method":"notifications/secret"}"#,
             ]
@@ -116,13 +116,13 @@ async fn what_is_hidden_is_refused() {
             let answer = answer.json();
             assert_eq!(answer["error"]["code"], -32602, "{body}: {answer}");
             assert_eq!(answer["error"]["data"]["code"], "not_allowed");
-            until(format!("it is told of: {body}"), || {
+            until(format!("it is logged: {body}"), || {
                 denied(&gateway.program.stderr()).len() > told
             })
             .await;
             assert_eq!(house.received(), before, "{server}: {body}");
         }
-        // What can be read in two ways is read in none.
+        // Ambiguous requests are refused.
         for body in [
             r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"look","name":"drop_secret"}}"#,
             r#"{"jsonrpc":"2.0","id":7,"method":"tools/list","method":"tools/call","params":{"name":"drop_secret"}}"#,

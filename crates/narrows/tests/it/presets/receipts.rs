@@ -1,4 +1,4 @@
-//! A receipt is good under the preset that it was given under, and no other.
+//! Tests that a receipt is valid only under the preset under which it was issued.
 
 use narrows_testkit::scripted::{Installed, Script, Step};
 use serde_json::{Value, json};
@@ -22,14 +22,15 @@ fn shaped(server: &Installed, more: Value) -> Value {
 }
 
 async fn receipt(session: &mut Session) -> String {
-    // By its name it can be called on every endpoint.
+    // The tool can be called by its name on every endpoint.
     let answer = session.call_tool("a__get", json!({})).await;
     let id = answer["result"]["_meta"]["narrows/receipt"]["prune_id"].as_str();
     id.unwrap_or_else(|| panic!("not cut: {answer:.300}"))
         .to_owned()
 }
 
-/// Whether a receipt is good here; else the answer is that to one that never was.
+/// Returns true if a receipt is valid here. Otherwise the response must be the same as for an
+/// unknown receipt.
 async fn opens(session: &mut Session, id: &str, lazy: bool) -> bool {
     let recover = |id: &str| {
         let asked = json!({ "prune_id": id, "head": 1 });
@@ -83,8 +84,7 @@ async fn receipts_of_other_endpoints_and_presets() {
     }
 }
 
-/// The same endpoint under another preset, or under one that allows something
-/// else by the same name.
+/// The endpoint has another preset, or the preset has changed under the same id.
 #[tokio::test]
 async fn receipts_of_the_same_endpoint_before() {
     let (server, _) = long();

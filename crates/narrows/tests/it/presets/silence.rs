@@ -1,5 +1,5 @@
-//! A server of which nothing is allowed hears nothing of a client, and is not
-//! heard by it.
+//! Tests that a server without allowed items receives no messages of a client, and that its
+//! messages do not reach the client.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::{House, SECRET, about_resource};
 use crate::gateway::{Gateway, REVISION};
 
 impl House {
-    /// `b` says something, and has other tools, once it is released.
+    /// Creates servers where `b` sends notifications and changes its tools once it is released.
     fn with_talk() -> House {
         let mut house = House::build();
         let script = Script::new("b").plain_tool("tell_secret");
@@ -37,7 +37,7 @@ impl House {
 async fn a_hidden_server_is_not_heard() {
     let house = House::with_talk();
     let gateway = Gateway::serve(&house.config()).await;
-    // All that this client hears comes in one order.
+    // A WebSocket client receives all messages in one order.
     let mut client = WebSocket::connect(gateway.address(), "/ws").await;
     client.initialize(REVISION, json!({})).await;
     let before = house.b.count_received("tools/list");
@@ -46,7 +46,7 @@ async fn a_hidden_server_is_not_heard() {
         house.b.count_received("tools/list") > before
     })
     .await;
-    // Whoever may see it sees the change, so that it was heard.
+    // A session that may see the server sees the change, so the gateway has processed it.
     let mut free = gateway.session("/mcp/wrapped").await;
     let changed = async {
         while !free
@@ -78,12 +78,12 @@ async fn a_hidden_server_hears_nothing() {
     client.notify("notifications/other", json!({})).await;
     house.a.received_with("logging/setLevel").await;
     house.a.received_with("notifications/other").await;
-    // What is sent to all is sent to all before the next is read.
+    // A broadcast is sent completely before the next message is read.
     client.call("ping", json!({})).await;
     assert_eq!(house.b.received(), before);
 }
 
-/// Another client may well have subscribed to it, over the same link.
+/// Another client may have subscribed to the resource over the same link.
 #[tokio::test]
 async fn updates_of_what_is_hidden_are_anothers() {
     let mut house = House::build();
@@ -116,7 +116,7 @@ async fn updates_of_what_is_hidden_are_anothers() {
     guest.call("ping", json!({})).await;
     let heard: Vec<_> = guest.aside().collect();
     assert!(heard.is_empty(), "{heard:?}");
-    // Nor does it end what it has not begun.
+    // The session cannot end a subscription of another session either.
     let (method, params) = about_resource(SECRET).remove(2);
     guest.call(method, params).await;
     guest.call_tool("a__look", json!({})).await;

@@ -1,4 +1,4 @@
-//! What is hidden, by other names and in other spellings; and what slips tell.
+//! Tests of hidden items under other names and spellings, and of the hints in error messages.
 
 use narrows_testkit::raw::{Any, Streamable};
 use narrows_testkit::scripted::Script;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{House, README, SECRET, about_resource, check_allowed, check_refused, guest, open};
 use crate::gateway::{Gateway, config, error, with};
 
-/// Names as they are published where servers' own do not fit, and a batch.
+/// Published names that differ from the servers' own, and a batch of calls.
 #[tokio::test]
 async fn names_that_are_made_and_calls_that_come_together() {
     let long = format!("{}_secret", "very_long_name_".repeat(4));
@@ -53,7 +53,7 @@ async fn names_that_are_made_and_calls_that_come_together() {
     assert!(fine["result"].is_object(), "{fine}");
 }
 
-/// What can be read in two ways is read in none.
+/// Ambiguous requests are refused.
 #[tokio::test]
 async fn names_that_are_given_twice() {
     let house = House::build();
@@ -91,7 +91,7 @@ async fn names_that_are_given_twice() {
     }
 }
 
-/// URIs as an endpoint without a preset gives them out.
+/// URIs as returned by an endpoint without a preset.
 #[tokio::test]
 async fn addresses_from_another_endpoint() {
     let house = House::build();
@@ -113,8 +113,7 @@ async fn addresses_from_another_endpoint() {
     check_allowed(&mut client, &about_resource(&given(README))).await;
 }
 
-/// A URI that an allowed template matches may still be something hidden,
-/// however it is spelled.
+/// A URI that matches an allowed template may still denote a hidden resource in another spelling.
 async fn check_spellings(resources: Value) {
     let house = House::build();
     let mut config = house.config();
@@ -122,7 +121,7 @@ async fn check_spellings(resources: Value) {
     let gateway = Gateway::serve(&config).await;
     let (mut client, _) = open(Streamable::at(gateway.address(), "/mcp").boxed()).await;
     let log = |_: &Any| gateway.program.stderr();
-    // These are what the allowed template matches.
+    // URIs that match the allowed template.
     let matched = [
         "file:///open/%73ecret.txt",
         "file:///open/%2573ecret.txt",
@@ -146,7 +145,7 @@ async fn check_spellings(resources: Value) {
         let attempts = about_resource(uri);
         check_refused(&mut client, &house, log, &attempts).await;
     }
-    // By themselves these lead nowhere, so that they are named with their server.
+    // Without a server these URIs lead nowhere, so they are wrapped with their server.
     let others = [
         "FILE:///open/secret.txt",
         "file:///open/./secret.txt",
@@ -170,7 +169,7 @@ async fn check_spellings(resources: Value) {
         assert!(answer["error"].is_object(), "{answer}");
     }
     assert_eq!(house.received(), before);
-    // What is spelled in an unusual way is no reason to refuse it.
+    // An unusual spelling alone is no reason to refuse a URI.
     for uri in [
         "file:///open/%70lain.txt",
         "file:///open/a%20b.txt",
@@ -201,7 +200,7 @@ async fn other_spellings_of_what_only_is_taken_away() {
     .await;
 }
 
-/// What is hidden is not even suggested.
+/// Suggestions do not contain hidden items.
 #[tokio::test]
 async fn no_suggestion_gives_away_what_is_hidden() {
     let house = House::build();

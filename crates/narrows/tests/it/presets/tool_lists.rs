@@ -1,5 +1,4 @@
-//! Lists of tools in a server's own entry, as clients write them, bind on
-//! every way in.
+//! Tests that tool lists in a server's entry apply on every transport and endpoint.
 
 use narrows_testkit::raw::{Any, Sse, Stdio, Streamable, WebSocket};
 use narrows_testkit::scripted::{Installed, Script, Transport};
@@ -11,7 +10,7 @@ use super::denied;
 use crate::gateway::{Gateway, REVISION, column, config, error, with};
 use crate::program::Folder;
 
-/// The end of the refusal where `disabledTools` of the server `a` has the tool.
+/// The end of the error for a tool in `disabledTools` of the server `a`.
 const REFUSED: &str = "' is not allowed: `mcpServers.a.disabledTools` excludes it";
 
 fn server() -> Installed {
@@ -22,7 +21,7 @@ fn server() -> Installed {
         .install()
 }
 
-/// The ways to keep `drop` from being used.
+/// Returns all forms of lists that exclude `drop`.
 fn lists() -> Vec<Value> {
     vec![
         json!({ "disabledTools": ["drop"] }),
@@ -35,7 +34,7 @@ fn lists() -> Vec<Value> {
     ]
 }
 
-/// The list shows `look` alone, and the other tool cannot be called.
+/// Checks that only `look` is listed, and that the other tool cannot be called.
 async fn check(mut client: Any, prefix: &str) {
     client.initialize(REVISION, json!({})).await;
     let list = client.call("tools/list", json!({})).await;
@@ -46,7 +45,7 @@ async fn check(mut client: Any, prefix: &str) {
     let refusal = error(&answer);
     assert!(refusal.starts_with("-32602 not_allowed Tool '"), "{answer}");
     assert!(refusal.ends_with(REFUSED), "{answer}");
-    // Only tools are chosen.
+    // The lists apply only to tools.
     let prompts = client.call("prompts/list", json!({})).await;
     assert_eq!(
         column(&prompts, "prompts", "name"),
@@ -148,7 +147,7 @@ async fn a_disabled_tool_is_refused_by_plain_json_rpc() {
             let body = request("tools/list", json!({}));
             let answer = http.post(&path, &headers, &body).await.json();
             assert_eq!(column(&answer, "tools", "name"), ["look"], "{list}");
-            // Other methods than those of tools pass as without a list.
+            // Methods not about tools pass.
             for method in ["ping", "prompts/list"] {
                 let body = request(method, json!({}));
                 let answer = http.post(&path, &headers, &body).await;
@@ -164,8 +163,7 @@ async fn a_disabled_tool_is_refused_by_plain_json_rpc() {
     }
 }
 
-/// Neither a preset of an endpoint nor of a session takes the place of a
-/// server's own list.
+/// The preset of an endpoint or a session does not replace a server's own tool list.
 #[tokio::test]
 async fn a_preset_opens_nothing_that_the_entry_of_a_server_closes() {
     let server = server();

@@ -1,4 +1,4 @@
-//! The same through the tools that stand for all others.
+//! Tests of hidden items through the facade tools.
 
 use narrows_testkit::raw::{Any, Stdio, Streamable};
 use serde_json::{Value, json};
@@ -23,8 +23,8 @@ fn inspect(arguments: Value) -> Asked {
     )
 }
 
-/// Endpoints that do not list their tools; `lazy` has the preset of the
-/// default endpoint without being told so.
+/// Checks endpoints that do not list their tools. `lazy` has the preset of the default endpoint
+/// without configuration.
 async fn check_unlisted(path: &str, more: &[Asked]) {
     let house = House::build();
     let gateway = Gateway::serve(&house.config()).await;
@@ -55,7 +55,7 @@ async fn check_unlisted(path: &str, more: &[Asked]) {
     let entries = &whole["result"]["structuredContent"]["result"];
     assert_eq!(entries.as_array().map(Vec::len), Some(1), "{whole}");
     assert_eq!(entries[0]["name"], "look");
-    // No answer to a slip gives away what is hidden.
+    // The response to a misspelt name reveals no hidden item.
     for slip in [
         exec("a", "drop_secre"),
         exec("a", "nothing"),
@@ -108,7 +108,7 @@ async fn through_a_search() {
     }
 }
 
-/// Also where the command line says how tools are offered.
+/// The same with `--expose` on the command line.
 #[tokio::test]
 async fn over_stdio_through_exec() {
     let house = House::build();

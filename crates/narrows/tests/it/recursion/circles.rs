@@ -1,4 +1,4 @@
-//! Gateways that use each other by URL.
+//! Tests of gateways that use each other by URL.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use super::demo;
 use crate::gateway::{Gateway, REVISION, config, error, text};
 use crate::program::Folder;
 
-/// The member of `_meta` with the gateways that a list item has passed.
+/// The member of `_meta` that names the gateways a list item has passed.
 const VIA: &str = "narrows/via";
 
 const LED_BACK: &str = "lead back to this gateway and are left out";
 
-/// Lists of a server: tools, prompts, resources and resource templates.
+/// The number of lists of a server: tools, prompts, resources and resource templates.
 const LISTS: usize = 4;
 
-/// A way into a gateway, as the entry for it in another one.
+/// A transport to a gateway, for an entry in the configuration of another one.
 #[derive(Clone, Copy)]
 struct Way {
     kind: &'static str,
@@ -48,7 +48,7 @@ impl Way {
     }
 }
 
-/// A gateway that reads the file that it is given later.
+/// Starts a gateway whose configuration file changes later.
 async fn gateway() -> Gateway {
     let folder = Folder::new();
     folder.write("narrows.json", config([demo()]).to_string());
@@ -60,7 +60,7 @@ fn give(gateway: &Gateway, name: &str, entry: Value) {
     gateway.folder().write("narrows.json", all.to_string());
 }
 
-/// Waits until a gateway has a tool.
+/// Waits until a gateway lists a tool.
 async fn has_tool(gateway: &Gateway, name: &str) -> Vec<String> {
     loop {
         let tools = gateway.session("/mcp").await.tool_names().await;
@@ -78,14 +78,13 @@ async fn left_out(gateway: &Gateway) {
     .await;
 }
 
-/// Counts the warnings of items left out. A gateway warns again when it reads
-/// another number, so one that starts beside its peer may warn once for each list.
+/// Counts the warnings about omitted items. A gateway warns again when the number changes, so a
+/// gateway that starts at the same time as its peer may warn once for each list.
 fn warnings(log: &str) -> usize {
     log.matches(LED_BACK).count()
 }
 
-/// Waits until the gateways are quiet: messages or lists that go round fill
-/// their logs.
+/// Waits until the gateways are quiet, because messages or lists that circulate fill their logs.
 async fn settled(gateways: &[&Gateway]) {
     let lines = || -> usize {
         let logs = gateways.iter().map(|gateway| gateway.program.stderr());
@@ -103,7 +102,7 @@ async fn settled(gateways: &[&Gateway]) {
     panic!("still busy: {}", gateways[0].program.stderr());
 }
 
-/// Calls `echo` of the demo behind a prefix.
+/// Calls `echo` of the demo server behind a prefix.
 async fn echo(gateway: &Gateway, prefix: &str) {
     let tool = format!("{prefix}__demo__echo");
     has_tool(gateway, &tool).await;
@@ -116,7 +115,7 @@ async fn echo(gateway: &Gateway, prefix: &str) {
 async fn two_gateways_that_use_each_other_have_short_lists() {
     for way in [HTTP, SSE, WS] {
         let (a, b) = tokio::join!(gateway(), gateway());
-        // Both at once, so that none is first.
+        // Concurrently, so that neither gateway is first.
         give(&a, "other", way.to(&b));
         give(&b, "other", way.to(&a));
         for gateway in [&a, &b] {
@@ -172,7 +171,7 @@ async fn a_gateway_may_use_one_server_of_a_gateway_that_uses_it() {
 
 #[tokio::test]
 async fn what_no_list_has_does_not_go_round() {
-    // Each has nothing but the other, which is the only one to ask then.
+    // Each gateway has the other as its only server, so every request is forwarded.
     let (a, b) = tokio::join!(gateway(), gateway());
     for (from, to) in [(&a, &b), (&b, &a)] {
         let all = config([("other", HTTP.to(to))]);
@@ -194,7 +193,7 @@ async fn what_no_list_has_does_not_go_round() {
     let level = json!({ "level": "debug" });
     let answer = session.call("logging/setLevel", level).await;
     assert!(answer["result"].is_object(), "{answer}");
-    // A client that can be asked gets links of its own.
+    // A client with capabilities gets links of its own.
     let can_be_asked = json!({ "roots": {} });
     let mut session = a.session_with("/mcp", REVISION, can_be_asked).await;
     session.tool_names().await;
@@ -203,7 +202,7 @@ async fn what_no_list_has_does_not_go_round() {
 
 #[tokio::test]
 async fn a_plain_request_does_not_go_round() {
-    // An entry leads to the entry for the way back at the other gateway.
+    // Each entry leads to the entry for the way back at the other gateway.
     let (a, b) = tokio::join!(gateway(), gateway());
     let route = |gateway: &Gateway| {
         let url = format!("http://{}/api/mcp-gateway/other", gateway.address());
@@ -213,7 +212,7 @@ async fn a_plain_request_does_not_go_round() {
     give(&b, "other", route(&a));
     let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
     let path = "/api/mcp-gateway/other/rpc";
-    // Until the new configuration is read, the entry is not known.
+    // The entry is unknown until the new configuration has been read.
     let mut answer = json!({ "error": { "data": { "code": "unknown_server" } } });
     while answer["error"]["data"]["code"] == "unknown_server" {
         tokio::task::yield_now().await;
@@ -221,7 +220,7 @@ async fn a_plain_request_does_not_go_round() {
         answer = client.post_mcp(path, &[], &list).await.message();
     }
     assert_eq!(answer["error"]["data"]["code"], "own_server", "{answer}");
-    // Marks that a client makes up do not hide those of gateways.
+    // Marks forged by a client do not hide those of gateways.
     for marks in ["1,2,3,4,5,6,7", "1,2,3,4,5,6,7,8", "1,2,3,4,5,6,7,8,9"] {
         let headers = [("narrows-gateway", marks)];
         let mut client = a.connect().await;
@@ -230,7 +229,7 @@ async fn a_plain_request_does_not_go_round() {
     }
 }
 
-/// The mark of a gateway, as a gateway among its clients sees it.
+/// Returns the mark of a gateway, which it shows to clients that are gateways.
 async fn mark(gateway: &Gateway) -> String {
     let mut client = gateway.connect().await;
     let hello = json!({
@@ -267,7 +266,7 @@ async fn a_client_with_the_mark_of_a_gateway_changes_nothing_for_others() {
     assert_eq!(opened.status, 200, "{opened:?}");
     let answer = victim.call_tool("inner__demo__echo", json!({ "text": "hi" }));
     assert_eq!(text(&answer.await), "hi");
-    // And nobody but gateways sees marks.
+    // Only gateways can see marks.
     let list = victim.call("tools/list", json!({})).await;
     assert!(!list.to_string().contains(VIA), "{list}");
 }

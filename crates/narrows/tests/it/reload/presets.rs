@@ -1,4 +1,4 @@
-//! Presets, and the folder with their files.
+//! Tests of presets and of the folder with preset files at run time.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{ALONE, BOTH, Servers, Watched, preset, write};
 use crate::program::Folder;
 
-/// A configuration whose default endpoint has a preset of a file.
+/// Returns a configuration whose default endpoint has a preset from a file.
 fn config(servers: &Servers, folder: &str, id: &str) -> String {
     json!({
         "mcpServers": { "one": servers.one.config(), "two": servers.two.config() },
@@ -34,19 +34,19 @@ async fn files_of_presets_are_followed() {
         super::rename(watched.at("p/new"), watched.at("p/preset_mine.json"));
         watched.lists(&ALONE).await;
     }
-    // Another folder, which did not matter before.
+    // A new folder, which was not watched before.
     fs::create_dir(watched.at("q")).expect("a folder can be made");
     write(watched.at("q/preset_mine.json"), &all);
     write(watched.file(), config(&watched.servers, "q", "mine"));
     watched.lists(&BOTH).await;
     write(watched.at("q/preset_mine.json"), &one);
     watched.lists(&ALONE).await;
-    // A broken one allows nothing.
+    // An invalid preset allows nothing.
     write(watched.at("q/preset_mine.json"), "{");
     watched.lists(&[]).await;
     write(watched.at("q/preset_mine.json"), &all);
     watched.lists(&BOTH).await;
-    // Without its folder the configuration is wrong, and stays as it was.
+    // Without its folder the configuration is invalid, and the previous one stays in force.
     super::rename(watched.at("q"), watched.at("r"));
     watched.says(super::REFUSED).await;
     watched.lists(&BOTH).await;
@@ -73,7 +73,7 @@ async fn an_endpoint_gets_another_preset() {
     watched.lists(&ALONE).await;
 }
 
-/// The connection goes on, and the session hears of it.
+/// The connection stays open, and the session is notified.
 #[tokio::test]
 async fn a_list_of_disabled_tools_takes_effect_while_the_server_runs() {
     let mut watched = Watched::start().await;

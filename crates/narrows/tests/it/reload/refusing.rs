@@ -1,4 +1,4 @@
-//! A file that cannot be used changes nothing, and is told of once.
+//! Tests that an invalid file is ignored and reported once.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use narrows_testkit::until;
 
 use super::{ALONE, BOTH, REFUSED, Watched, write};
 
-/// Makes the file unusable; what was in force stays, and then it is taken up again.
+/// Makes the file invalid, checks that the previous configuration stays in force, and repairs it.
 async fn check(spoil: impl Fn(&Watched), told: &str, repair: impl Fn(&Watched)) {
     let mut watched = Watched::start().await;
     spoil(&watched);
@@ -61,7 +61,7 @@ async fn a_file_that_nobody_may_read() {
     let file = watched.file();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).expect("it is ours");
     if fs::read(&file).is_ok() {
-        // Whoever may read everything cannot be kept from it.
+        // Root can read every file, so the test is not possible.
         return;
     }
     watched.says("Permission denied").await;
@@ -76,10 +76,10 @@ async fn the_same_mistake_is_told_once_and_another_one_again() {
         .await;
     write(watched.file(), "{ \"mcpServers\": {} , \"listen\": 5 } ");
     write(watched.file(), "{ \"mcpServers\": {} , \"listen\": \"x\" }");
-    watched.says("`x` is no address to listen on").await;
+    watched.says("`x` is not a listen address").await;
     assert_eq!(watched.said(REFUSED), 2, "{}", watched.log());
     write(watched.file(), watched.servers.alone());
-    watched.says("says again what is in force").await;
+    watched.says("matches the active configuration again").await;
     assert_eq!(watched.session.tool_names().await, ALONE);
 }
 

@@ -1,4 +1,4 @@
-//! However a file is saved, it is taken up.
+//! Tests that a saved file is applied, however it is saved.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -11,12 +11,8 @@ use crate::program::Folder;
 async fn written_in_place() {
     let mut watched = Watched::start().await;
     watched.check(|it, text| write(it.file(), text)).await;
-    watched
-        .says("the configuration was taken up: added two")
-        .await;
-    watched
-        .says("the configuration was taken up: removed two")
-        .await;
+    watched.says("configuration applied: added two").await;
+    watched.says("configuration applied: removed two").await;
 }
 
 #[tokio::test]
@@ -74,7 +70,7 @@ async fn saved_often_the_last_counts() {
     watched.lists(&BOTH).await;
 }
 
-/// A stream of changes without an end does not keep it from being taken up.
+/// An endless stream of changes does not keep the file from being applied.
 #[tokio::test]
 async fn saved_without_an_end() {
     let mut watched = Watched::start().await;
@@ -105,7 +101,7 @@ async fn behind_a_link() {
     folder.write("real/first.json", servers.alone());
     symlink("real/first.json", folder.path().join("narrows.json")).expect("a link can be made");
     let mut watched = Watched::start_in(servers, folder, &[]).await;
-    // The file behind it, in place and replaced.
+    // The target of the link, written in place and replaced.
     watched
         .check(|it, text| write(it.at("real/first.json"), text))
         .await;
@@ -114,7 +110,7 @@ async fn behind_a_link() {
         rename(it.at("real/new"), it.at("real/first.json"));
     };
     watched.check(save).await;
-    // Another link.
+    // The link itself is replaced.
     let save = |it: &Watched, text: &str| {
         let name = if it.at("real/a").exists() {
             "real/b"
@@ -130,8 +126,7 @@ async fn behind_a_link() {
     watched.check(save).await;
 }
 
-/// As Kubernetes does it: the file is a link through a link to a folder, and
-/// that link is replaced.
+/// As in Kubernetes, the file is a link through a link to a folder, and that link is replaced.
 #[tokio::test]
 async fn swapped_with_its_folder() {
     let servers = Servers::install();

@@ -1,4 +1,4 @@
-//! The gateway of one client follows its file as well.
+//! Tests that `narrows stdio` follows its file as well.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -35,7 +35,7 @@ async fn a_saved_file_is_taken_up() {
     lists(&mut client, &BOTH).await;
 }
 
-/// What the command line says goes on counting.
+/// The settings of the command line still apply after a reload.
 #[tokio::test]
 async fn the_preset_of_the_command_line_stays() {
     let servers = Servers::install();

@@ -1,4 +1,4 @@
-//! What is cut, and what is not.
+//! Tests of which results are cut.
 
 use narrows_testkit::scripted::{Script, Step};
 use narrows_testkit::until;
@@ -24,7 +24,7 @@ async fn a_text_of_the_budget_passes_byte_for_byte_and_one_more_is_cut() {
     assert_eq!(back, over);
 }
 
-/// The result goes through untouched, as the very bytes that the server sent.
+/// The result passes byte for byte.
 #[tokio::test]
 async fn what_is_under_the_budget_keeps_its_every_byte() {
     let odd = r#"{ "content":[ {"type":"text","text":"x\u00e9\/","n":1.0} ],"big":12345678901234567890123 , "structuredContent":{"a":1e2}}"#;
@@ -41,7 +41,7 @@ async fn what_is_under_the_budget_keeps_its_every_byte() {
     assert!(body.contains(odd), "{body}");
 }
 
-/// What stays and what comes back is the whole.
+/// The kept lines and the recovered lines together give the original.
 async fn check_lines(client: &mut impl Asks, whole: &str) {
     let params = json!({ "name": "one__get", "arguments": {} });
     let answer = client.ask("tools/call", params).await;
@@ -60,7 +60,7 @@ async fn check_lines(client: &mut impl Asks, whole: &str) {
                 let ranges = json!({ "ranges": range, "include_line_numbers": false });
                 rebuilt += client.read_back(&id, ranges).await.trim_end_matches('\n');
             }
-            // A line about the text.
+            // A marker, not a line of the text.
             None if line.starts_with('⟦') => continue,
             None => rebuilt += line,
         }
@@ -90,7 +90,7 @@ async fn five_megabytes_of_lines_come_back_over_stdio() {
     check_lines(&mut piped, &whole).await;
 }
 
-/// Has JSON of so many rows cut, and reads all of it back.
+/// Cuts a JSON result with this many rows and reads all of it back.
 async fn cut_rows(rows: usize) -> (Gateway, Session, Value) {
     let row = |at: usize| json!({ "id": at, "name": format!("row é {at}"), "nested": { "tags": ["a", "b"], "ok": true }, "text": "lorem ipsum dolor sit amet" });
     let total = rows.to_string();
@@ -112,13 +112,13 @@ async fn five_megabytes_of_json_in_one_line_lose_rows() {
     cut_rows(50_000).await;
 }
 
-/// Less than above: a query has three seconds, which an unoptimised build on a
-/// busy machine needs for as much.
+/// Fewer rows than above, because a query has a limit of three seconds, which an unoptimised build
+/// on a busy machine needs for this number.
 #[tokio::test]
 async fn the_rows_that_json_in_one_line_lost_come_back_by_their_marker() {
     let (_gateway, mut session, result) = cut_rows(20_000).await;
     let left = result["content"][0]["text"].as_str().expect("a text");
-    // The marker's own words get the rows that are missing.
+    // The range in the marker recovers the missing rows.
     let (_, cut) = left.split_once("⟦cut rows ").expect("a marker");
     let (range, _) = cut.split_once('⟧').expect("its end");
     let ranges = json!({ "ranges": format!("rows {range}"), "include_line_numbers": false });
@@ -150,7 +150,7 @@ async fn images_audio_and_blobs_are_neither_counted_nor_cut() {
     ] });
     let (_gateway, _session, same) = shaped(&result, 1_000).await;
     assert_eq!(same, result);
-    // Nor where the text beside them is.
+    // They are not cut even if the text next to them is.
     let mut long = result.clone();
     long["content"][1]["text"] = Value::from("x\n".repeat(5_000));
     let (_gateway, _session, cut) = shaped(&long, 1_000).await;
@@ -184,7 +184,7 @@ async fn binary_notes_are_for_who_wants_them() {
 
 #[tokio::test]
 async fn several_texts_share_the_budget_and_short_ones_stay() {
-    // One line each, of which a part fills its share.
+    // Texts of one line each, which can be cut inside the line.
     let (long, short) = ("é ".repeat(40_000), "short é");
     let result = json!({ "content": [
         { "type": "text", "text": short },
@@ -244,7 +244,7 @@ async fn structured_content_counts_where_no_text_says_the_same() {
         .map(|at| json!({ "id": at, "name": "x" }))
         .collect();
     let data = json!({ "rows": rows });
-    // Said in the text, too: that alone is left, and cut.
+    // The text has the same content. Only the text is kept, and it is cut.
     let both = json!({ "content": [{ "type": "text", "text": format!("{data:#}") }], "structuredContent": data });
     let (_gateway, mut session, cut) = shaped(&both, 5_000).await;
     assert!(chars(cut["content"][0]["text"].as_str().expect("a text")) <= 5_000);
@@ -252,7 +252,7 @@ async fn structured_content_counts_where_no_text_says_the_same() {
     assert!(cut.get("structuredContent").is_none(), "{cut}");
     let back = session.read_back(&receipt(&cut), json!({})).await;
     assert_eq!(back, format!("{data:#}"));
-    // Alone: it becomes a text, and is cut.
+    // Without text, it becomes a text and is cut.
     let alone =
         json!({ "content": [{ "type": "text", "text": "see there" }], "structuredContent": data });
     let (_gateway, mut session, cut) = shaped(&alone, 5_000).await;
@@ -297,7 +297,7 @@ async fn output_schemas_are_listed_where_results_keep_them() {
     }
 }
 
-/// Models of some clients read `structuredContent` alone where it is there.
+/// The models of some clients read only `structuredContent` if it is present.
 #[tokio::test]
 async fn clients_that_read_the_other_half_get_what_content_says_once() {
     let data = json!({ "result": [{ "id": 1 }, { "id": 2 }] });
@@ -389,7 +389,7 @@ async fn json_that_fits_when_it_is_written_shorter_loses_nothing() {
 
 #[tokio::test]
 async fn tool_goes_over_server_over_endpoint_over_top() {
-    // One line, of which a part fills any budget.
+    // A text of one line, which can be cut to any budget.
     let long = "é ".repeat(12_000);
     let server = Script::new("s")
         .plain_tool("get")

@@ -1,4 +1,4 @@
-//! What is kept when it is known what for.
+//! Tests of results that are cut with a goal.
 
 use narrows_testkit::scripted::{Script, Step};
 use serde_json::{Value, json};
@@ -91,7 +91,7 @@ async fn an_endpoint_may_add_a_goal_to_tools_and_keeps_it_to_itself() {
         call.contains(r#""n":1"#) && !call.contains("goal"),
         "{call}"
     );
-    // A tool's own goal is the tool's.
+    // A `goal` argument of the tool's own is passed to the tool.
     session
         .call_tool("one__own", json!({ "goal": "retry budget" }))
         .await;

@@ -1,4 +1,4 @@
-//! Who gets a text back, and for how long.
+//! Tests of who can recover a text, and for how long.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ async fn get(session: &mut Session) -> String {
     receipt(&answer["result"])
 }
 
-/// What is said to who has no right to a text.
+/// Returns the error for a text that the session may not read.
 async fn refusal(session: &mut Session, id: &str) -> String {
     let answer = session.recover(json!({ "prune_id": id })).await;
     assert_eq!(answer["result"]["isError"], true, "{answer}");
@@ -30,7 +30,7 @@ async fn receipts_do_not_leak() {
     let guessed = refusal(&mut mine, "prn_01ARY000000000000000000042").await;
     assert!(guessed.contains("prune_id_not_found"));
     let id = get(&mut mine).await;
-    // Another endpoint learns nothing, the same client in a new session all.
+    // Another endpoint has no access; the same client in a new session has.
     assert_eq!(refusal(&mut other, &id).await, guessed);
     let mut again = gateway.session("/mcp").await;
     assert!(again.read_back(&id, json!({})).await == numbered(500));
@@ -40,7 +40,7 @@ async fn receipts_do_not_leak() {
     let unknown = other.call("resources/read", unknown).await;
     assert_eq!(read["error"]["code"], unknown["error"]["code"]);
     assert_eq!(read["error"]["data"]["code"], "unknown_resource");
-    // The pruner's own tools know nothing of it either.
+    // The pruner's own tools do not know the receipt either.
     let params = json!({ "prune_id": id, "ranges": [], "include_line_numbers": false });
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "recover_text", "arguments": params } });
     let mut http = gateway.connect().await;
@@ -52,9 +52,9 @@ async fn receipts_do_not_leak() {
         )
         .await;
     assert_eq!(answer.message()["error"]["code"], -32004);
-    // Its time comes to an end for everybody.
+    // The text expires for all clients.
     let expired = async {
-        // Reading it as a resource does not renew it.
+        // Reading the text as a resource does not renew its lifetime.
         while mine.call("resources/read", json!({ "uri": uri })).await["error"].is_null() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }

@@ -1,4 +1,4 @@
-//! `resources/read` has budgets, too, and receipts are resources.
+//! Tests of budgets in `resources/read`, and of receipts as resources.
 
 use narrows_testkit::scripted::{Script, Step};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! Schemas in a form that calls can be made from: references followed, `allOf`
-//! merged, one of several forms chosen.
+//! Brings schemas into a form from which calls can be generated: resolves references, merges
+//! `allOf`, and selects one of several alternatives.
 
 use serde_json::{Map, Value, json};
 
@@ -14,7 +14,7 @@ const WITHOUT_MEANING: [&str; 6] = [
     "$defs",
 ];
 
-/// The types of JSON values, each with one that no choice in a schema has.
+/// The types of JSON values, each with a sample that no choice in a schema contains.
 pub(super) fn samples() -> [(&'static str, Value); 6] {
     [
         ("string", json!("no such choice")),
@@ -26,8 +26,8 @@ pub(super) fn samples() -> [(&'static str, Value); 6] {
     ]
 }
 
-/// The keywords of a schema with those of what it refers to and of all that is
-/// in `allOf`. `None` if they cannot be put together.
+/// Returns the keywords of a schema, merged with those of its reference target and of all `allOf`
+/// schemas; `None` if they cannot be merged.
 pub(super) fn flat(root: &Value, schema: &Value) -> Option<Keywords> {
     let mut keywords = match schema {
         Value::Bool(true) => Map::new(),
@@ -46,14 +46,14 @@ pub(super) fn flat(root: &Value, schema: &Value) -> Option<Keywords> {
     Some(keywords)
 }
 
-/// The forms of which one must fit.
+/// Returns the alternatives, one of which must match.
 pub(super) fn forms(keywords: &Keywords) -> Option<&Vec<Value>> {
     ["anyOf", "oneOf"]
         .iter()
         .find_map(|keyword| keywords.get(*keyword)?.as_array())
 }
 
-/// The keywords with those of one of their forms.
+/// Merges keywords with those of one of their alternatives.
 pub(super) fn in_form(root: &Value, keywords: &Keywords, form: &Value) -> Option<Keywords> {
     let mut keywords = keywords.clone();
     keywords.shift_remove("anyOf");
@@ -61,7 +61,7 @@ pub(super) fn in_form(root: &Value, keywords: &Keywords, form: &Value) -> Option
     merged(keywords, flat(root, form)?)
 }
 
-/// Returns true if a value of this type may fit; yes in doubt.
+/// Returns true if a value of this type may match. Undecided cases count as true.
 pub(super) fn may_be(root: &Value, schema: &Value, kind: &str) -> bool {
     match flat(root, schema) {
         Some(keywords) => keywords_may_be(root, &keywords, kind),
@@ -83,7 +83,7 @@ pub(super) fn keywords_may_be(root: &Value, keywords: &Keywords, kind: &str) -> 
     by_type && by_choice && by_form
 }
 
-/// The values of `enum` or `const`.
+/// Returns the values of `enum` or `const`.
 pub(super) fn choices(keywords: &Keywords) -> Option<Vec<Value>> {
     match (keywords.get("enum"), keywords.get("const")) {
         (Some(Value::Array(choices)), _) => Some(choices.clone()),

@@ -1,4 +1,4 @@
-//! Makes calls that fit a schema.
+//! Generates calls that match a schema.
 
 use fastrand::Rng;
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::form::{self, Keywords};
 use crate::arguments::tests::{checker, raw};
 
-/// Strings that some pattern in the wild asks for.
+/// Strings that match the patterns in real schemas.
 const FOR_PATTERNS: [&str; 10] = [
     "a",
     "abc",
@@ -23,10 +23,10 @@ const FOR_PATTERNS: [&str; 10] = [
 pub(super) struct Maker<'s> {
     root: &'s Value,
     rng: Rng,
-    /// All members, or only those that must be there.
+    /// If false, only required members are generated.
     all: bool,
     depth: usize,
-    /// What could not be made.
+    /// Descriptions of the values that could not be generated.
     pub(super) unable: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ impl<'s> Maker<'s> {
             return self.rng.choice(choices);
         }
         if let Some(forms) = form::forms(keywords) {
-            // The deeper, the sooner it should end.
+            // At greater depth, always use the last alternative, so that generation ends sooner.
             let form = match self.depth > 6 {
                 true => forms.last()?,
                 false => &forms[self.rng.usize(..forms.len())],
@@ -131,7 +131,7 @@ impl<'s> Maker<'s> {
         };
         match bound("multipleOf") {
             Some(step) => (number / step).ceil() * step,
-            // Whole numbers stay within bounds when they are rounded up.
+            // Round down to a whole number, but not below the minimum.
             None => number.floor().max(least.unwrap_or(f64::MIN)),
         }
     }

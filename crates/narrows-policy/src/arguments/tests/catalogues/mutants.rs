@@ -1,5 +1,4 @@
-//! Takes a call that fits and makes one mistake in it, in every way that is
-//! known to be one.
+//! Makes one mistake in a valid call, once for each known kind of mistake.
 
 use serde_json::{Map, Value, json};
 
@@ -9,12 +8,12 @@ use crate::arguments::told;
 
 pub(super) struct Mutant {
     pub(super) mistake: &'static str,
-    /// Where it is.
+    /// A JSON pointer to the mistake.
     pub(super) pointer: String,
     pub(super) call: Value,
 }
 
-/// The mutants of a call, and what was not tried.
+/// Returns the mutants of a call and the kinds of mistakes that were skipped.
 pub(super) fn of(schema: &Value, call: &Value) -> (Vec<Mutant>, Vec<&'static str>) {
     let mut breeder = Breeder {
         root: schema,
@@ -86,7 +85,7 @@ impl Breeder<'_> {
     }
 
     fn wrong_type(&mut self, keywords: &Keywords, pointer: &str) {
-        // What has no type but choices is tried as a wrong choice.
+        // Schemas with choices but no type are tested with a wrong choice instead.
         if form::choices(keywords).is_some() && !keywords.contains_key("type") {
             return;
         }

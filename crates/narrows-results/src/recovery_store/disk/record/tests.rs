@@ -9,7 +9,7 @@ fn read(bytes: &[u8]) -> Option<(String, String)> {
     Some((record.owner().to_owned(), record.text()?.to_string()))
 }
 
-/// What follows the checksum, with one that is right.
+/// Returns a record with these bytes after a valid checksum.
 fn vouched(covered: &[u8]) -> Vec<u8> {
     let sum = checksum(RECEIPT, covered).to_le_bytes();
     [&FORMAT[..], &sum, covered].concat()
@@ -33,7 +33,7 @@ proptest! {
     #[test]
     fn any_bytes_are_read_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         prop_assert_eq!(read(&bytes), None);
-        // What is inside is not trusted either, even if the checksum is right.
+        // A valid checksum does not make the content valid.
         read(&vouched(&bytes));
     }
 }

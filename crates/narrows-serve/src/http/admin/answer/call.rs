@@ -1,4 +1,4 @@
-//! Calls as operators are told of them.
+//! Recorded calls as the admin API reports them.
 
 use narrows_gateway::feed::{CallError, CallRecord};
 use serde::Serialize;
@@ -6,46 +6,46 @@ use utoipa::ToSchema;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Calls {
-    /// The newest first.
+    /// Newest first.
     #[schema(max_items = 1000)]
     pub(crate) calls: Vec<Call>,
 }
 
-/// One request of a client, after its end.
+/// A completed client request.
 #[derive(Debug, PartialEq, Serialize, ToSchema)]
 pub(crate) struct Call {
-    /// When it ended.
+    /// Time of completion, RFC 3339.
     #[schema(format = DateTime)]
     at: String,
-    /// The session's number; 0 for plain JSON-RPC, which has none.
+    /// The number of the session; 0 for plain JSON-RPC, which has no sessions.
     session: u64,
     endpoint: String,
-    /// The name of the client; `null` where no token was needed.
+    /// The name of the client; `null` if no token was required.
     #[schema(required)]
     client: Option<String>,
     method: String,
-    /// What was asked for, as the client named it, cut where it is long.
+    /// The requested tool, prompt or resource, as the client named it. Long names are cut.
     #[schema(required)]
     name: Option<String>,
-    /// The server that worked on it.
+    /// The server that handled the request.
     #[schema(required)]
     server: Option<String>,
-    /// From the request to the answer, in microseconds.
+    /// Time from request to response, in microseconds.
     elapsed_us: u64,
     bytes_in: usize,
     bytes_out: usize,
-    /// `null` if it ended well.
+    /// `null` if the call succeeded.
     #[schema(required)]
     error: Option<Error>,
 }
 
-/// Why a call has no result.
+/// The error of a call without a result.
 #[derive(Debug, PartialEq, Serialize, ToSchema)]
 #[schema(as = CallError)]
 struct Error {
-    /// The stable word, `data.code` for the client.
+    /// Stable error code, the same as `data.code` in the response to the client.
     code: &'static str,
-    /// `client`, `upstream` or `gateway`: who has to act.
+    /// The party that has to act: `client`, `upstream` or `gateway`.
     #[schema(pattern = "^(client|upstream|gateway)$")]
     fault: &'static str,
 }

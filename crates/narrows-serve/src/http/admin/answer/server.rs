@@ -1,4 +1,4 @@
-//! Servers as operators are told of them.
+//! Servers as the admin API reports them.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(crate) struct Servers {
     pub(crate) servers: Vec<Server>,
 }
 
-/// One server, as the answer to what was done with it.
+/// A server, as returned by operations on it.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ServerDetail {
     pub(crate) server: Server,
@@ -33,7 +33,7 @@ pub(crate) struct ServerDetails {
     #[serde(flatten)]
     server: Server,
     tool_list: Vec<Tool>,
-    /// The last lines that its process wrote to stderr, without secrets.
+    /// The last lines that the server process wrote to stderr, with secrets redacted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     stderr: Vec<String>,
@@ -42,56 +42,57 @@ pub(crate) struct ServerDetails {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Server {
     id: String,
-    /// As it appears in names and paths; empty for a server that is left out.
+    /// The form of the id used in tool names and paths; empty for a server that is left out.
     slug: String,
     #[schema(value_type = TransportWord)]
     transport: &'static str,
     state: State,
-    /// Why it is down or left out.
+    /// The reason why the server is down or left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     reason: Option<String>,
-    /// How often connecting has failed.
+    /// The number of failed connection attempts.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     attempts: Option<u32>,
-    /// In how many seconds it is tried again.
+    /// Seconds until the next connection attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     next_try_s: Option<u64>,
-    /// The revision of MCP that is spoken with it.
+    /// The negotiated MCP revision.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     revision: Option<&'static str>,
-    /// What it says of itself.
+    /// The `serverInfo` that the server sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     server_info: Option<Map<String, Value>>,
-    /// How long it took to start, until its lists were there.
+    /// Startup time in milliseconds, including reading the server's lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     took_ms: Option<u64>,
-    /// Tools that the default endpoint offers.
+    /// The number of tools that the default endpoint lists.
     tools: usize,
-    /// Tools that it does not offer, by a preset, a tool list or because they run only as a task.
+    /// The number of tools that the default endpoint does not list, because a preset or tool list
+    /// denies them or because they run only as a task.
     hidden: usize,
     prompts: usize,
     resources: usize,
     templates: usize,
-    /// What the tools that are offered cost a model, estimated.
+    /// Estimated number of model tokens that the listed tools take.
     tokens: usize,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ServerTool)]
 struct Tool {
-    /// The server's own name of it.
+    /// The tool name that the server uses.
     name: String,
-    /// As the default endpoint publishes it; empty if it does not.
+    /// The name published on the default endpoint; empty if the tool is not listed there.
     published: String,
-    /// What it costs a model, estimated.
+    /// Estimated number of model tokens that the tool takes.
     tokens: usize,
-    /// Why it is not to be had on the default endpoint.
+    /// The reason why the default endpoint does not list the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     denied: Option<String>,
@@ -105,14 +106,17 @@ enum State {
     Starting,
     Down,
     Disabled,
-    /// It cannot be started as it is configured.
+    /// The server cannot start with its current configuration.
     LeftOut,
 }
 
-/// What carries the messages of a server.
+/// The transport of a server.
 #[derive(ToSchema)]
 #[schema(as = ServerTransport, rename_all = "lowercase")]
-#[expect(dead_code, reason = "it is described; `Transport` says the words")]
+#[expect(
+    dead_code,
+    reason = "used only for the OpenAPI description; `Transport` supplies the names"
+)]
 enum TransportWord {
     Stdio,
     Http,
@@ -224,7 +228,7 @@ impl From<&UpstreamReport> for ServerDetails {
     }
 }
 
-/// In whole seconds: whoever waits that long must not come too early.
+/// Rounds up to whole seconds, so that a client that waits this long does not retry too early.
 fn rounded_up(pause: Duration) -> u64 {
     pause
         .as_millis()
@@ -237,7 +241,7 @@ fn tokens(tool: &ToolReport) -> usize {
     estimate_tokens(tool.raw.as_str())
 }
 
-/// What is deeper than a reader of JSON follows is left out.
+/// Parses `raw` as a JSON object; `None` if it is not one, or is nested too deeply for the parser.
 fn object(raw: &Raw) -> Option<Map<String, Value>> {
     let is_object = raw.kind() == Kind::Object;
     is_object.then(|| raw.decode().ok()).flatten()

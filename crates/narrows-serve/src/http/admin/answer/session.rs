@@ -1,4 +1,4 @@
-//! Sessions as operators are told of them.
+//! Sessions as the admin API reports them.
 
 use narrows_gateway::SessionReport;
 use narrows_gateway::settings::ModelReads;
@@ -22,28 +22,27 @@ pub(crate) struct SessionDetail {
 pub(crate) struct Session {
     #[schema(minimum = 1)]
     pub(crate) number: u64,
-    /// The name of the endpoint, or `servers/` and the id of a server.
+    /// The name of the endpoint, or `servers/{id}` for the endpoint of one server.
     endpoint: String,
-    /// The name of the client; `null` where no token was needed.
+    /// The name of the client; `null` if no token was required.
     #[schema(required)]
     client: Option<String>,
-    /// The program behind it, as it introduced itself.
+    /// The name of the client program, from its `clientInfo`.
     #[schema(required)]
     program: Option<String>,
-    /// The revision of MCP that is spoken with it.
+    /// The negotiated MCP revision.
     revision: &'static str,
-    /// The half of a result that its model reads: `content`, `structured`
-    /// (`structuredContent` where there is one) or `both`; `null` if the program
-    /// is not known.
+    /// The part of a result that the client's model reads: `content`, `structured`
+    /// (`structuredContent` if present) or `both`; `null` for unknown programs.
     #[schema(required)]
     model_reads: Option<&'static str>,
-    /// The preset that was chosen for just this session.
+    /// The preset set for this session alone.
     #[schema(required)]
     own_preset: Option<String>,
     /// All presets in force.
     presets: Vec<String>,
     age_s: u64,
-    /// How long nothing has been heard of it.
+    /// Seconds since the last message from the client.
     silence_s: u64,
     calls_in_flight: usize,
     calls: u64,

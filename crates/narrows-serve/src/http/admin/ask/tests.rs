@@ -2,7 +2,7 @@ use serde::de::DeserializeOwned;
 
 use super::{Calls, NewServer, PresetChoice};
 
-/// What is wrong with a text, or nothing.
+/// Returns the error of deserializing `text`, or an empty string.
 fn trouble<T: DeserializeOwned>(text: &str) -> String {
     match serde_json::from_str::<T>(text) {
         Ok(_) => String::new(),
@@ -25,7 +25,7 @@ fn a_choice_of_no_preset_is_written_out() {
     check::<PresetChoice>(r#"{"preset":null}"#, "");
     check::<PresetChoice>(r#"{"preset":"dev"}"#, "");
     check::<PresetChoice>("{}", "missing field `preset`");
-    check::<PresetChoice>(r#"{"preset":""}"#, "a name is empty");
+    check::<PresetChoice>(r#"{"preset":""}"#, "a name must not be empty");
     check::<PresetChoice>(r#"{"preset":7}"#, "invalid type");
     check::<PresetChoice>(r#"{"preset":null,"save":true}"#, "unknown field `save`");
     check::<PresetChoice>(r#"{"preset":null,"preset":null}"#, "duplicate field");

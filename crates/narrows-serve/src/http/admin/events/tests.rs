@@ -53,7 +53,7 @@ async fn who_lags_behind_is_told_how_much_is_missing() {
     }
     let lost = watch.next().await.expect("an event");
     assert_eq!(&lost[..], b"event: missed\ndata: {\"count\":3}\n\n");
-    // What is there already comes together.
+    // Events that are ready are sent together.
     let both = [told(&closed(4)), told(&closed(5))].concat();
     assert_eq!(watch.next().await, Some(both.into()));
 }

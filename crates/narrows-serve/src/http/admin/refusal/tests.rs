@@ -59,28 +59,28 @@ fn each_has_a_status_a_word_and_a_message() {
     expect_test::expect![[r#"
         403 forbidden Host is not allowed (see allowed_hosts)
         403 forbidden Origin is not allowed (see allowed_origins)
-        404 unknown There is nothing at this path
+        404 unknown There is no such path
         405 method Method is not allowed at this path
-        400 malformed A header that must be unique came more than once
+        400 malformed A header that must be unique is repeated
         415 content_type Content-Type must be application/json
         413 too_large Message is larger than 1 bytes
-        408 too_slow Request body did not arrive in time: it must not fall behind 16 KiB per second
-        400 malformed Request body broke off
+        408 too_slow Request body arrived too slowly: it must not fall behind 16 KiB per second
+        400 malformed Request body ended early
         400 malformed no
-        401 unauthorized this needs the admin token: `Authorization: Bearer nra_…`
-        401 unauthorized this is not the admin token
-        403 forbidden only this machine may operate the gateway
-        429 too_many 8 requests with wrong tokens are waiting
-        429 too_many 16 are listening to what happens
+        401 unauthorized an admin token is required: `Authorization: Bearer nra_…`
+        401 unauthorized the admin token is not valid
+        403 forbidden the admin API accepts only clients on this machine (see admin.remote)
+        429 too_many 8 requests with wrong tokens are already waiting; try again later
+        429 too_many 16 clients already read the event stream; try again later
         404 unknown there is no server 'files'
-        409 disabled the server 'files' is switched off
-        409 left_out the server 'files' cannot be started: no TOKEN
+        409 disabled server 'files' is disabled
+        409 left_out server 'files' cannot be started: no TOKEN
         404 unknown there is no server 'files'
-        409 exists there is a server 'files' already
-        422 invalid the configuration would be wrong
+        409 exists server 'files' already exists
+        422 invalid the resulting configuration would be invalid
         409 no_file there is no configuration file to write to
         500 unwritable the configuration file cannot be written: disk full
-        500 internal the change came to no end; the log may tell why
+        500 internal the change did not complete; see the log
     "#]]
     .assert_eq(&lines);
 }

@@ -1,50 +1,50 @@
-//! Source code as blocks: functions, classes and the pieces between them.
+//! Splits source code into blocks: functions, classes and the pieces between them.
 //!
-//! No grammar is known. A line that looks like a definition opens a block, and
-//! the indentation says where it ends, which holds for code that people format,
-//! in any language; in code without indentation a block lasts until the next
-//! definition. What stands above a definition (comments, decorators, attributes)
-//! belongs to it.
+//! The code uses no grammar. A line that looks like a definition opens a block, and the indentation
+//! shows where the block ends. This works for formatted code in any language. In code without
+//! indentation, a block lasts until the next definition. Comments, decorators and attributes above
+//! a definition belong to it.
 
 use super::define::{self, BlockKind, Definition, indent};
 use crate::prune::{Deadline, Lines, OutOfTime, Span};
 
-/// How deep blocks are told apart. Deeper ones belong to the last that counts.
+/// The deepest level at which blocks are distinguished. Deeper blocks belong to the innermost one
+/// at this level.
 const DEEPEST: usize = 24;
-/// How long a piece outside of functions may be.
+/// The most lines of a piece outside functions.
 const PIECE: usize = 24;
-/// How many lines a signature may take.
+/// The most lines of a signature.
 const SIGNATURE: usize = 40;
 
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     pub(super) kind: BlockKind,
-    /// All lines, with what stands above the definition.
+    /// All lines of the block, including those above the definition that belong to it.
     pub(super) span: Span,
-    /// The line that defines it; for a piece its first.
+    /// The line of the definition; for a piece, its first line.
     pub(super) head: usize,
-    /// Where the signature ends, the end not included.
+    /// The line after the signature.
     pub(super) body: usize,
-    /// The block that holds it; always before it.
+    /// The enclosing block, which always has a smaller index.
     pub(super) parent: Option<usize>,
-    /// The bytes of the name within the head.
+    /// The byte range of the name within the head line.
     pub(super) name: Span,
-    /// Lines that are not blank, with those of the blocks inside.
+    /// The number of lines that are not blank, including those of nested blocks.
     pub(super) filled: usize,
 }
 
-/// What a line is made of.
+/// The kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Matter {
     Blank,
-    /// Comments and texts that stand by themselves.
+    /// Comments and standalone strings.
     Prose,
     Code,
 }
 
 /// The structure of a text.
 pub(super) struct Outline {
-    /// By their first line; a block comes after the one that holds it.
+    /// The blocks; a block comes after the one that encloses it.
     pub(super) blocks: Vec<Block>,
     /// The innermost block of each line.
     pub(super) owner: Vec<u32>,
@@ -72,10 +72,10 @@ impl Outline {
         Ok(outline)
     }
 
-    /// Gives each line to the innermost definition.
+    /// Assigns each line to the innermost definition.
     fn own(&mut self, deadline: &Deadline<'_>) -> Result<(), OutOfTime> {
-        // Blocks come by their start, so that what is inside overwrites; a line
-        // is written at most once per level, and the levels are bounded.
+        // Blocks are sorted by their start, so that nested ones overwrite the others. A line is
+        // written at most once per level, and the number of levels is bounded.
         for (at, block) in self.blocks.iter().enumerate() {
             if at % 256 == 0 {
                 deadline.check()?;
@@ -85,13 +85,13 @@ impl Outline {
         Ok(())
     }
 
-    /// Makes blocks of the lines that no function has.
+    /// Creates blocks for the lines outside functions.
     fn add_pieces(&mut self, deadline: &Deadline<'_>) -> Result<(), OutOfTime> {
         let count = self.owner.len();
         let mut at = 0;
         while at < count {
             if at % 256 < PIECE {
-                // A piece may step over the line whose turn it is.
+                // A piece may skip the line at which the check would be due.
                 deadline.check()?;
             }
             let owner = self.owner[at];
@@ -144,29 +144,30 @@ impl Outline {
     }
 }
 
-/// A line that no block has.
+/// Marks a line outside all blocks.
 const NONE: u32 = u32::MAX;
 
-/// A block whose end is not known yet.
+/// A block that has not been closed yet.
 struct Open {
     block: usize,
     indent: usize,
     expects_body: bool,
-    /// No line of the body was seen.
+    /// Set until the first line of the body is read.
     fresh: bool,
-    /// Its body is not indented, so that only a definition ends it.
+    /// Set if the body is not indented, so that only a definition ends the block.
     flat: bool,
 }
 
-/// What stands above the next definition.
+/// Comments, decorators and attributes above the next definition.
 struct Above {
     start: usize,
     indent: usize,
-    /// A decorator or an attribute, which blank lines do not part from it.
+    /// Set for a decorator or an attribute, which belongs to the definition even if blank lines
+    /// follow.
     bound: bool,
 }
 
-/// The definitions of a text, read line by line.
+/// Collects the definitions of a text line by line.
 #[derive(Default)]
 struct Scan {
     matter: Vec<Matter>,
@@ -174,7 +175,7 @@ struct Scan {
     open: Vec<Open>,
     above: Option<Above>,
     prose: Prose,
-    /// Behind the last line that belongs to what is open.
+    /// The position after the last line that belongs to an open block.
     end: usize,
 }
 
@@ -226,7 +227,7 @@ impl Scan {
             };
             self.above.get_or_insert(above).bound = true;
         } else {
-            // The rest of a decorator that takes several lines.
+            // Further lines of a multi-line decorator.
             let goes_on = |above: &Above| {
                 above.bound && (depth > above.indent || trimmed.starts_with([')', ']']))
             };
@@ -237,7 +238,7 @@ impl Scan {
         }
     }
 
-    /// Closes the blocks that a line of code is not inside of.
+    /// Closes the blocks that do not contain a line of code.
     fn leave(&mut self, depth: usize, continues: bool, opens_next: bool) {
         while let Some(top) = self.open.last_mut() {
             let inside = depth > top.indent || (depth == top.indent && continues);
@@ -294,7 +295,7 @@ impl Scan {
     }
 }
 
-/// Where the signature ends: at the first line that ends with what opens a body.
+/// Returns the end of the signature: the first line that ends with a token that opens a body.
 fn signature_end(lines: &Lines<'_>, block: &Block) -> usize {
     let last = block.span.end.min(block.head + SIGNATURE);
     let opens = |at: &usize| {
@@ -315,7 +316,7 @@ fn is_comment(line: &str) -> bool {
         || (line.starts_with('#') && !line.starts_with("#["))
 }
 
-/// Comments and texts that run over several lines.
+/// Tracks comments and strings that extend over several lines.
 #[derive(Default)]
 struct Prose {
     until: Option<&'static str>,
@@ -350,7 +351,7 @@ impl Prose {
             if !rest.contains(quote) {
                 self.until = Some(quote);
             }
-            // A text that stands by itself, not one that is assigned.
+            // A standalone string rather than an assigned one.
             return if first <= 1 {
                 Matter::Prose
             } else {

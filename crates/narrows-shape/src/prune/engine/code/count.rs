@@ -1,4 +1,4 @@
-//! Which terms of a goal the blocks of a text have, where, and how often.
+//! Counts the terms of a goal in the blocks of a text.
 
 use super::blocks::{Matter, Outline};
 use super::define::BlockKind;
@@ -6,7 +6,7 @@ use super::goal::{Goal, LONGEST, Match, Mention, NameKey, Terms, each_term, is_n
 use crate::prune::{Deadline, Lines, OutOfTime};
 use crate::terms::{fold_into, words};
 
-/// What was found in a block, and in the blocks inside it.
+/// The counts for a block, including its nested blocks.
 #[derive(Clone, Default)]
 pub(super) struct Counts {
     pub(super) name: Match,
@@ -14,20 +14,20 @@ pub(super) struct Counts {
     pub(super) exact_parts: u32,
     pub(super) akin_parts: u32,
     pub(super) near_parts: u32,
-    /// What the first part of the name stands for.
+    /// The terms that the first part of the name matches.
     pub(super) first: Match,
     pub(super) signature: Match,
-    /// All code, the signature included.
+    /// Matches in all code, including the signature.
     pub(super) body: Match,
-    /// Comments and doc strings.
+    /// Terms in comments and doc strings.
     pub(super) prose: Terms,
     pub(super) words: u32,
-    /// How often names occur that the goal writes as code.
+    /// The occurrences of names that the goal writes as code.
     pub(super) mentions: u32,
 }
 
 impl Counts {
-    /// The terms that are in the code as they are in the goal.
+    /// Returns the terms that occur in the code in the same form as in the goal.
     pub(super) fn code(&self) -> Terms {
         self.name.exact | self.signature.exact | self.body.exact
     }
@@ -51,7 +51,7 @@ impl Counts {
 /// The counts of all blocks.
 pub(super) struct Tally {
     pub(super) blocks: Vec<Counts>,
-    /// How often each block has each term, one block after the other.
+    /// The occurrences of each term in each block, block by block.
     exact: Vec<u8>,
     akin: Vec<u8>,
     terms: usize,
@@ -99,7 +99,7 @@ impl Tally {
         &self.akin[block * self.terms..(block + 1) * self.terms]
     }
 
-    /// Counts what a line has for the block that it belongs to.
+    /// Counts the matches of a line for its block.
     fn read(
         &mut self,
         reader: &mut Reader<'_>,
@@ -145,7 +145,8 @@ impl Tally {
         Ok(())
     }
 
-    /// What is inside a block counts for it, too; names do as words.
+    /// Adds the counts of nested blocks to their parents. Names of nested blocks count as words
+    /// there.
     fn nest(&mut self, outline: &Outline, deadline: &Deadline<'_>) -> Result<(), OutOfTime> {
         for at in (0..self.blocks.len()).rev() {
             if at % 1024 == 0 {
@@ -178,18 +179,18 @@ fn bump(count: &mut u8, times: u8) {
     *count = count.saturating_add(times);
 }
 
-/// Compares words with the goal, and remembers the last ones: most words of a
-/// text come again soon. What it remembers never grows, whatever the text is.
+/// Compares words with the goal and caches recent results, because most words of a text recur soon.
+/// The cache has a fixed size.
 struct Reader<'a> {
     goal: &'a Goal,
     known: Vec<(u64, Match)>,
-    /// The word that is compared, folded.
+    /// The folded form of the current word.
     folded: String,
     deadline: &'a Deadline<'a>,
     words: usize,
 }
 
-/// How many words are remembered; a power of two.
+/// The size of the cache in words; a power of two.
 const KNOWN: usize = 4096;
 
 impl<'a> Reader<'a> {
@@ -214,8 +215,8 @@ impl<'a> Reader<'a> {
         self.folded.clear();
         fold_into(word, &mut self.folded);
         let word = &self.folded;
-        // Two words with one key would be taken for each other; that is rare, and
-        // costs a word of the ranking at most.
+        // Two words with the same key would be confused. This is rare and affects only one word of
+        // the ranking.
         let key = word_key(word);
         let place = &mut self.known[(key >> 52) as usize % KNOWN];
         if place.0 != key {
@@ -225,7 +226,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// FNV-1a, the upper bits mixed; never 0, which stands for nothing.
+/// Returns the FNV-1a hash with its upper bits mixed. The result is never 0, which marks an empty
+/// place.
 fn word_key(word: &str) -> u64 {
     let mix = |key: u64, byte: u8| (key ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let key = word.bytes().fold(0xcbf2_9ce4_8422_2325, mix);

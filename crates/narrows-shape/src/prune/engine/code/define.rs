@@ -1,29 +1,29 @@
-//! Which lines define something: a function, a method, a class.
+//! Detects lines that define a function, a method or a class.
 
 use crate::prune::{Lines, Span};
 
-/// What a line defines.
+/// The definition on a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Definition {
     pub(super) kind: BlockKind,
-    /// The bytes of the name within the line.
+    /// The byte range of the name within the line.
     pub(super) name: Span,
-    /// Whether what it defines should stand on the next lines.
+    /// Set if the body is expected on the next lines.
     pub(super) expects_body: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BlockKind {
     Function,
-    /// A class, an implementation, a module: what holds functions.
+    /// A class, an implementation or a module, which contains functions.
     Container,
     /// Lines outside of functions.
     Piece,
 }
 
-/// How far ahead the end of a signature is looked for.
+/// The most lines that are searched for the end of a signature.
 const AHEAD: usize = 24;
-/// No definition is looked for behind so many bytes of a line.
+/// The most bytes of a line that are searched for a definition.
 const WIDEST: usize = 400;
 
 const MODIFIERS: &[&str] = &[
@@ -101,7 +101,7 @@ const NOT_NAMES: &[&str] = &[
     "super", "except", "finally", "raise", "del", "lambda", "let", "var", "use", "import", "from",
 ];
 
-/// What the line defines, if it does.
+/// Returns the definition on a line, if there is one.
 pub(super) fn definition(lines: &Lines<'_>, at: usize) -> Option<Definition> {
     let whole = lines.line(at);
     let line = clip(whole);
@@ -127,7 +127,7 @@ pub(super) fn definition(lines: &Lines<'_>, at: usize) -> Option<Definition> {
             if text == "impl" {
                 return found(BlockKind::Container, word.end..end.len().max(word.end));
             }
-            // A word such as `module` may itself be a name, and no name follows.
+            // A word such as `module` may itself be a name, in which case no name follows.
             let follows = line[word.end..].trim_ascii_start();
             let named = line[word.end..].starts_with([' ', '\t'])
                 && follows.starts_with(|c: char| c.is_alphabetic() || c == '_');
@@ -147,7 +147,7 @@ pub(super) fn definition(lines: &Lines<'_>, at: usize) -> Option<Definition> {
     found(BlockKind::Function, name)
 }
 
-/// Whether a line at the indentation of a definition still belongs to it.
+/// Returns `true` if a line with the same indentation as a definition still belongs to it.
 pub(super) fn continues(line: &str) -> bool {
     line.starts_with(['}', ')', ']', '{'])
         || line == "where"
@@ -157,7 +157,7 @@ pub(super) fn continues(line: &str) -> bool {
         || line.starts_with("=> ")
 }
 
-/// How far a line is indented; a tab counts as four.
+/// Returns the indentation of a line; a tab counts as four spaces.
 pub(super) fn indent(line: &str) -> usize {
     let mut depth = 0;
     for byte in line.bytes() {
@@ -174,7 +174,7 @@ fn clip(line: &str) -> &str {
     &line[..line.floor_char_boundary(WIDEST)]
 }
 
-/// Whether a byte may be part of a name; all beyond ASCII may.
+/// Returns `true` if a byte may be part of a name. All non-ASCII bytes may.
 fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || byte >= 0x80
 }
@@ -187,7 +187,7 @@ fn word_at(line: &str, from: usize) -> Span {
     from..from + length
 }
 
-/// Behind `pub(crate)`, `extern "C"`, and the spaces.
+/// Returns the position after the rest of a modifier, such as `(crate)` or `"C"`, and the spaces.
 fn skip_modifier(line: &str, from: usize) -> usize {
     let rest = &line[from..];
     let inside = match rest.trim_ascii_start().as_bytes().first() {
@@ -199,7 +199,7 @@ fn skip_modifier(line: &str, from: usize) -> usize {
     line.len() - rest.trim_ascii_start().len()
 }
 
-/// The name behind a keyword: behind `*`, spaces, and the receiver of Go.
+/// Returns the name after a keyword, skipping `*`, spaces, and a Go receiver.
 fn name_after(line: &str, from: usize) -> Option<Span> {
     let skip = |from: usize| {
         let rest = line[from..].trim_ascii_start();
@@ -210,7 +210,7 @@ fn name_after(line: &str, from: usize) -> Option<Span> {
         from = skip(from + line[from..].find(')')? + 1);
     }
     let word = word_at(line, from);
-    // `self.name`, `Foo::bar`, `module.function`: the last part.
+    // In `self.name`, `Foo::bar` and `module.function`, the name is the last part.
     let mut last = word.clone();
     while let Some(rest) = line[last.end..].strip_prefix(['.', ':']) {
         let next = word_at(line, line.len() - rest.trim_start_matches([':']).len());
@@ -222,7 +222,7 @@ fn name_after(line: &str, from: usize) -> Option<Span> {
     (!last.is_empty()).then_some(last)
 }
 
-/// `name = function`, `name: (a) => {`, `const name = async (…) =>`.
+/// Returns the name in `name = function`, `name: (a) => {` or `const name = async (…) =>`.
 fn assigned(line: &str, first: usize) -> Option<Span> {
     let bytes = line.as_bytes();
     let mut from = first;
@@ -267,7 +267,7 @@ fn assigned(line: &str, first: usize) -> Option<Span> {
     (name < path_end).then_some(name..path_end)
 }
 
-/// `name(a, b) {` with or without types before it; the signature may take
+/// Returns the name in `name(a, b) {`, with or without types before it. The signature may take
 /// several lines.
 fn method(lines: &Lines<'_>, at: usize, line: &str, first: usize) -> Option<Span> {
     let paren = first + line[first..].find('(')?;
@@ -317,8 +317,8 @@ fn method(lines: &Lines<'_>, at: usize, line: &str, first: usize) -> Option<Span
     opens.then_some(start..end)
 }
 
-/// Whether the bracket that opens here is closed before the last brace, and
-/// nothing but a type stands between.
+/// Returns `true` if the first bracket is closed before the final brace, and only a type may follow
+/// it.
 fn closes_before_brace(rest: &str) -> bool {
     let mut depth = 0usize;
     for (at, byte) in rest.bytes().enumerate() {

@@ -1,4 +1,4 @@
-//! In which ways a block of code resembles what a goal asks for.
+//! Compares a block of code with a goal by a set of features.
 
 use super::blocks::{Block, Outline};
 use super::count::Tally;
@@ -7,32 +7,32 @@ use super::goal::{Goal, Match, Mention, Terms, each_term, name_key};
 use crate::prune::{Deadline, Lines, OutOfTime};
 use crate::rank::{Bm25, frequency, rarity};
 
-/// The weights of the model were fitted with these constants; with the usual ones
-/// recall at a ratio of 0.9 is .902 instead of .909.
+/// The weights of the model were fitted with these constants. With the usual constants, recall at a
+/// ratio of 0.9 is .902 instead of .909.
 const BM25: Bm25 = Bm25 {
     saturation: 1.0,
     length: 0.6,
 };
 
-/// How many features a block has.
+/// The number of features of a block.
 pub(super) const FEATURES: usize = 32;
 
-/// What each feature says, in their order. Shares are shares of what the terms
-/// of the goal weigh, a term that few blocks have weighing most.
+/// The names of the features, in order. A share is relative to the total weight of the goal's
+/// terms, where rare terms weigh most.
 pub const NAMES: [&str; FEATURES] = [
-    // Terms in the name: the same word, one that is akin, one that means as much.
+    // Terms in the name: the same word, a related form, or a synonym.
     "name_exact",
     "name_akin",
     "name_near",
-    // The parts of the name that are terms, as a share of its parts.
+    // The parts of the name that are terms, as a share of all its parts.
     "name_part_exact",
     "name_part_akin",
     "name_part_near",
     "name_small",
     "name_covered",
-    // Letters of the name that the goal has, three in a row.
+    // The share of the name's trigrams that also occur in the goal.
     "name_likeness",
-    // The first part of the name and the first term, most often verbs.
+    // Compares the first part of the name with the first term, both usually verbs.
     "first_exact",
     "first_near",
     "first_other",
@@ -43,9 +43,9 @@ pub const NAMES: [&str; FEATURES] = [
     "body_bm25",
     "body_bm25_akin",
     "all_exact",
-    // Terms that only comments and doc strings have.
+    // Terms that occur only in comments and doc strings.
     "prose_exact",
-    // Terms in the name of the class or function around it.
+    // Terms in the name of the enclosing class or function.
     "around_exact",
     "named_code",
     "mentions_code",
@@ -53,7 +53,7 @@ pub const NAMES: [&str; FEATURES] = [
     "length_squared",
     "is_container",
     "is_piece",
-    // Constructors and the methods that a language calls by itself.
+    // Constructors, and methods that the language calls implicitly.
     "is_special",
     "special_around",
     "special_created",
@@ -61,7 +61,7 @@ pub const NAMES: [&str; FEATURES] = [
     "nested",
 ];
 
-/// Whether anything in a block is what the goal asks for, rather than usual.
+/// Returns `true` if any feature of a block depends on the goal and is present.
 pub(super) fn speaks_of_the_goal(features: &[f32; FEATURES]) -> bool {
     const TELLING: [&str; 8] = [
         "name_exact",
@@ -99,12 +99,12 @@ pub(super) fn of(
     Ok(all)
 }
 
-/// What the terms weigh in this text, and how long its functions are.
+/// The weights of the terms in this text, and the average length of its functions.
 struct Scale {
     rarity: Vec<f32>,
-    /// What all terms weigh together.
+    /// The total weight of all terms.
     total: f32,
-    /// The words of a function, on average.
+    /// The average number of words in a function.
     average: f32,
 }
 
@@ -124,7 +124,7 @@ impl Scale {
             let terms = counts.name.all() | counts.signature.exact | counts.body.exact;
             each_term(terms, |term| spread[term] += 1);
         }
-        // A term that no block has tells none from another.
+        // A term that no block contains does not distinguish blocks.
         let rarity = |(term, &spread): (usize, &u32)| {
             let is_small = goal.small & (1 << term) != 0;
             match spread == 0 || is_small {
@@ -146,7 +146,7 @@ impl Scale {
         sum / self.total
     }
 
-    /// BM25 as a share of the best there could be.
+    /// Returns the BM25 score as a share of the maximum.
     fn bm25(&self, times: &[u8], words: u32) -> f32 {
         let half = BM25.half(words as f32, self.average);
         let part = |(rarity, &times): (&f32, &u8)| rarity * frequency(f32::from(times), half);

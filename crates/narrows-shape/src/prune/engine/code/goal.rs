@@ -1,4 +1,4 @@
-//! What a goal asks for, as terms that words of code can be compared with.
+//! Parses a goal into terms that can be compared with words of code.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,55 +9,54 @@ use crate::terms::{Language, fold, stem, words};
 /// A set of terms, one bit each.
 pub(super) type Terms = u64;
 
-/// How many terms and names of a goal count. A goal is a question; of a whole
-/// essay the beginning is taken.
+/// The most terms and names of a goal that count. A goal is a question; of a longer text, only the
+/// beginning counts.
 const MOST: usize = 64;
-/// So much of a goal is read.
+/// The most bytes of a goal that are read.
 const READ: usize = 4096;
-/// No word is longer; what is, is data.
+/// The longest word, in bytes. Anything longer is data.
 pub(super) const LONGEST: usize = 48;
 
-/// A goal, taken apart.
+/// A parsed goal.
 pub(super) struct Goal {
-    /// The terms as the goal has them, in small letters.
+    /// The terms of the goal in lower case.
     terms: Vec<Box<str>>,
-    /// Terms by their stem.
+    /// The terms by their stems.
     exact: HashMap<Box<str>, Terms>,
-    /// Terms by the concepts that they stand for, which are places in the table.
+    /// The terms by the concepts that they belong to, which are indices into the table.
     related: Vec<Terms>,
-    /// Terms by their first and last letters, to find words that share them.
+    /// The terms by their first and last three bytes, to find words that share them.
     starts: HashMap<[u8; 3], Terms>,
     ends: HashMap<[u8; 3], Terms>,
-    /// Names that the goal spells out, by [`name_key`], and whether they are
-    /// written as code is.
+    /// The names in the goal, by [`name_key`], and whether they are written as code.
     names: HashMap<u64, Mention>,
-    /// The goal is about making something.
+    /// Set if the goal is about creating something.
     pub(super) creates: bool,
-    /// Small words (`from`, `is`): they count in names alone.
+    /// Small words (`from`, `is`), which count only in names.
     pub(super) small: Terms,
-    /// Every three letters of the goal in a row, whatever parts its words.
+    /// All trigrams of the goal, across word boundaries.
     trigrams: HashSet<[u8; 3]>,
-    /// The first term, most often what is done.
+    /// The first term, usually the action.
     pub(super) first: Terms,
 }
 
-/// How the goal mentions a name.
+/// The form in which the goal mentions a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Mention {
-    /// As a word that could be any other.
+    /// An ordinary word.
     Word,
-    /// As code: `like_this`, `likeThis`, in backticks, before a bracket.
+    /// Code: `like_this`, `likeThis`, in backticks, or before a bracket.
     Code,
 }
 
-/// The terms that a word stands for.
+/// The terms that a word matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Match {
-    /// It is the word, but for its ending.
+    /// Terms with the same stem.
     pub(super) exact: Terms,
-    /// It is short for the word, or the other way round, or has the same root.
+    /// Terms that abbreviate the word or the reverse, or that share its beginning or end.
     pub(super) akin: Terms,
-    /// It means about the same.
+    /// Terms with a similar meaning.
     pub(super) near: Terms,
 }
 
@@ -119,12 +118,12 @@ impl Goal {
         goal
     }
 
-    /// How the goal mentions a name, if it does.
+    /// Returns the form in which the goal mentions a name, if it does.
     pub(super) fn mentions(&self, key: u64) -> Option<Mention> {
         self.names.get(&key).copied()
     }
 
-    /// The terms that a word of the text stands for; the word is folded.
+    /// Returns the terms that a folded word of the text matches.
     pub(super) fn matching(&self, word: &str) -> Match {
         if word.len() > LONGEST {
             return Match::default();
@@ -146,7 +145,7 @@ impl Goal {
         }
     }
 
-    /// The terms that mean about the same as a word, by its stem.
+    /// Returns the terms with a similar meaning to a word, given its stem.
     fn related(&self, root: &str) -> Terms {
         let members = WORDS.of_stem(root).iter();
         let terms = members.map(|member| self.related[usize::from(member.concept)]);
@@ -202,7 +201,7 @@ impl Goal {
         self.terms.push(word.into());
     }
 
-    /// Which share of the letters of a name, three in a row, the goal has.
+    /// Returns the share of a name's trigrams that also occur in the goal.
     pub(super) fn likeness(&self, name: &str) -> f32 {
         let (mut all, mut shared) = (0, 0);
         for three in trigrams(name).take(LONGEST) {
@@ -221,7 +220,7 @@ impl Goal {
     }
 }
 
-/// Calls back with each term of a set.
+/// Calls `with` for each term of a set.
 pub(super) fn each_term(mut terms: Terms, mut with: impl FnMut(usize)) {
     while terms != 0 {
         with(terms.trailing_zeros() as usize);
@@ -229,14 +228,14 @@ pub(super) fn each_term(mut terms: Terms, mut with: impl FnMut(usize)) {
     }
 }
 
-/// The same for `read_file`, `readFile` and `_read_file`.
+/// Returns a key that is the same for `read_file`, `readFile` and `_read_file`.
 pub(super) fn name_key(name: &str) -> u64 {
     let mut key = NameKey::default();
     name.chars().for_each(|c| key.push(c));
     key.finish()
 }
 
-/// A [`name_key`] in the making: FNV-1a over the letters.
+/// Computes a [`name_key`] incrementally, as FNV-1a over the characters.
 #[derive(Clone, Copy)]
 pub(super) struct NameKey(u64);
 
@@ -264,7 +263,7 @@ pub(super) fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '$'
 }
 
-/// Whether the name at this place is called, or has a dot within.
+/// Returns `true` if the name at this position is called or is part of a dotted path.
 fn stands_as_code(text: &str, at: Span) -> bool {
     let behind = &text[at.end..];
     let dot_behind = behind
@@ -283,7 +282,7 @@ fn looks_like_code(name: &str) -> bool {
         capitals += usize::from(c.is_uppercase());
         before = c;
     }
-    // `IOLoop`, but not `HTTP`.
+    // True for `IOLoop`, but not for `HTTP`.
     capitals >= 2 && before.is_lowercase() && name.len() > capitals + 1
 }
 
@@ -306,7 +305,8 @@ fn ends_of(word: &str) -> Option<([u8; 3], [u8; 3])> {
     Some((start, end))
 }
 
-/// One is short for the other (`cov`, `covariance`), or both grow from one root.
+/// Returns `true` if one word abbreviates the other (`cov`, `covariance`), or if both begin with
+/// the same root.
 fn shares_start(term: &str, word: &str) -> bool {
     let (short, long) = if term.len() < word.len() {
         (term, word)
@@ -321,7 +321,7 @@ fn shares_start(term: &str, word: &str) -> bool {
     common == short.len() || (common >= 5 && common * 5 >= long.len() * 3)
 }
 
-/// One ends with the other: `username`, `name`.
+/// Returns `true` if one word ends with the other, such as `username` and `name`.
 fn shares_end(term: &str, word: &str) -> bool {
     let (short, long) = if term.len() < word.len() {
         (term, word)

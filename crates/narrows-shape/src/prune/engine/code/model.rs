@@ -2,8 +2,8 @@
 
 use super::features::FEATURES;
 
-/// What each feature weighs, by its name in [`super::NAMES`]. Where the figures
-/// come from is told in `tools/README.md`.
+/// The weight of each feature, by its name in [`super::NAMES`]. `tools/README.md` describes the
+/// training.
 const WEIGHTS: [(&str, f32); FEATURES] = [
     ("name_exact", 2.64),
     ("name_akin", 0.81),
@@ -39,7 +39,7 @@ const WEIGHTS: [(&str, f32); FEATURES] = [
     ("nested", -0.32),
 ];
 
-/// Features that a block has whatever the goal says.
+/// Features that do not depend on the goal.
 const OF_ANY_GOAL: [&str; 11] = [
     "name_likeness",
     "first_other",
@@ -54,14 +54,14 @@ const OF_ANY_GOAL: [&str; 11] = [
     "nested",
 ];
 
-/// How much of what the goal asks for is in a block; 0 if nothing is.
+/// Returns the part of a block's score that depends on the goal; 0 if nothing matches.
 pub(super) fn relevance(features: &[f32; FEATURES]) -> f32 {
     let parts = features.iter().zip(&WEIGHTS);
     let of_goal = parts.filter(|(_, (name, _))| !OF_ANY_GOAL.contains(name));
     of_goal.map(|(value, (_, weight))| value * weight).sum()
 }
 
-/// How likely each block is what the goal asks for; all together 1.
+/// Returns the likelihood of each block to be the answer. The values add up to 1.
 pub(super) fn likelihood(features: &[[f32; FEATURES]]) -> Vec<f32> {
     let score = |of: &[f32; FEATURES]| -> f32 {
         let parts = of.iter().zip(&WEIGHTS);
@@ -70,7 +70,7 @@ pub(super) fn likelihood(features: &[[f32; FEATURES]]) -> Vec<f32> {
     let scores: Vec<f32> = features.iter().map(score).collect();
     let best = scores.iter().copied().fold(f32::MIN, f32::max);
     let mut likely: Vec<f32> = scores.iter().map(|score| (score - best).exp()).collect();
-    // At least 1, the share of the best.
+    // The total is at least 1, because the best block contributes 1.
     let total: f32 = likely.iter().sum();
     likely.iter_mut().for_each(|value| *value /= total);
     likely

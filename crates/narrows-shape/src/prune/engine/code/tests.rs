@@ -27,7 +27,7 @@ def render_table(rows):
         print(row)
 ";
 
-/// The first line of what is worth most.
+/// Checks the first line of the block with the highest worth.
 #[track_caller]
 fn check(goal: &str, expected: &str) {
     let lines = Lines::new(TEXT);
@@ -42,7 +42,7 @@ fn check(goal: &str, expected: &str) {
     );
 }
 
-/// For a goal in words of the code.
+/// Returns the worth of the lines for a goal that uses words of the code.
 fn known(lines: &Lines<'_>, goal: &str) -> Vec<f32> {
     let worth = worth(lines, goal, &Deadline::never()).expect("there is no limit");
     worth.expect("the code has these words").0

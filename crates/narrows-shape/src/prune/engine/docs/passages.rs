@@ -1,31 +1,31 @@
-//! A document cut up: passages (headings, paragraphs, fenced blocks), and the
-//! pieces they make up, which are sections or parts of long ones.
+//! Splits a document into passages (headings, paragraphs, fenced blocks) and groups them into
+//! pieces, which are sections or parts of long sections.
 
 use std::ops::Range;
 
 use crate::prune::Span;
 use crate::prune::markdown::{Kind, Structure};
 
-/// A longer piece is closed at the next end of a passage.
+/// The most lines of a piece. A longer piece ends with the current passage.
 const PIECE_LINES: usize = 40;
-/// A longer paragraph, such as a text without blank lines, is cut here.
+/// The most lines of a paragraph. Longer paragraphs, as in text without blank lines, are split.
 const PASSAGE_LINES: usize = 20;
 
 pub(super) struct Passages {
-    /// All lines, each in one passage; blank ones belong to the one before.
+    /// The passages, which cover all lines. Blank lines belong to the passage before them.
     pub(super) passages: Vec<Span>,
     pub(super) pieces: Vec<Piece>,
 }
 
-/// Passages that are ranked as one.
+/// Passages that are ranked as a unit.
 pub(super) struct Piece {
-    /// By their places in the row of passages.
+    /// The range of passages, by their indices.
     pub(super) passages: Range<usize>,
-    /// How many lines they have that are neither blank nor a heading.
+    /// The number of lines that are neither blank nor a heading.
     pub(super) lines: usize,
-    /// The passage that is the heading of the section.
+    /// The heading of the section, as a passage.
     pub(super) heading: Option<usize>,
-    /// The headings of the sections around it, outermost first.
+    /// The headings of the enclosing sections, outermost first.
     pub(super) above: Vec<usize>,
 }
 
@@ -34,7 +34,7 @@ pub(super) fn find(structure: &Structure) -> Passages {
         passages: Vec::new(),
         pieces: Vec::new(),
     };
-    // The headings that are open: level and passage.
+    // The open headings, each with its level and passage.
     let mut open: Vec<(u8, usize)> = Vec::new();
     for passage in passages(structure) {
         let index = found.passages.len();
@@ -68,7 +68,7 @@ pub(super) fn find(structure: &Structure) -> Passages {
         let piece = found
             .pieces
             .last_mut()
-            .expect("one was opened before the first passage");
+            .expect("the first passage opens a piece");
         piece.passages.end = index + 1;
         if level.is_none() {
             let kinds = &structure.kinds[passage.clone()];
@@ -79,7 +79,7 @@ pub(super) fn find(structure: &Structure) -> Passages {
     found
 }
 
-/// The level of a passage that is a heading.
+/// Returns the level of a passage that is a heading.
 fn heading(structure: &Structure, passage: &Span) -> Option<u8> {
     structure.kinds[passage.clone()]
         .iter()
@@ -115,7 +115,7 @@ fn passages(structure: &Structure) -> Vec<Span> {
     passages
 }
 
-/// A heading may have a line of signs over it and one under it.
+/// Returns the end of a heading, which may have an overline and an underline.
 fn end_of_title(kinds: &[Kind], begin: usize) -> usize {
     let mut end = begin + 1;
     if kinds[begin] == Kind::Underline && matches!(kinds.get(end), Some(Kind::Heading(_))) {

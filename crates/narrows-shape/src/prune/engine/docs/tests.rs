@@ -1,9 +1,8 @@
 use super::worth;
 use crate::prune::{Deadline, Lines, OutOfTime};
 
-/// Lines that begin with `!` are to be worth more than all those with `?`; those
-/// with a blank do not matter, such as headings, which stay. The sign is no part
-/// of the text.
+/// Checks that lines marked `!` are worth more than all lines marked `?`. Lines marked with a blank
+/// do not matter, such as headings, which are always kept. The mark is not part of the text.
 #[track_caller]
 fn check(goal: &str, marked: &str) {
     let (signs, lines): (Vec<&str>, Vec<&str>) =

@@ -1,6 +1,6 @@
 use crate::prune::{Deadline, Lexical, Limits, Lines, SourceType, Style, select};
 
-/// Of a block that is too long to stay whole, the line with the answer stays.
+/// Checks that the line with the answer is kept from a block that is too long to be kept whole.
 #[track_caller]
 fn check(source: SourceType, line: impl Fn(usize) -> String, goal: &str, answer: usize) {
     let text: String = (0..100).map(line).collect();

@@ -1,10 +1,10 @@
-//! Words that people use for one another when they ask about software.
+//! Synonyms that people use when they ask about software.
 
 use std::sync::LazyLock;
 
 use crate::terms::{ConceptTable, Language, fold, stem};
 
-/// The table `words.txt`, read once.
+/// The parsed table `words.txt`.
 pub(super) static WORDS: LazyLock<ConceptTable> =
     LazyLock::new(|| ConceptTable::parse(include_str!("words.txt")));
 
@@ -16,12 +16,12 @@ static STEMS: LazyLock<Vec<Vec<&str>>> = LazyLock::new(|| {
             stems[usize::from(member.concept)].push(stem);
         }
     }
-    // The same order in every process.
+    // Sorting gives the same order in every process.
     stems.iter_mut().for_each(|stems| stems.sort_unstable());
     stems
 });
 
-/// Returns the synonyms of a word, by their stems.
+/// Returns the stems of the synonyms of a word.
 pub(super) fn of(word: &str) -> impl Iterator<Item = &'static str> {
     let plain = fold(word);
     let members = WORDS.of_stem(&stem(&plain, Language::English)).iter();

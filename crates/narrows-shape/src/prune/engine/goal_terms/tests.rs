@@ -1,6 +1,6 @@
 use super::{GoalTerms, MOST_TERMS};
 
-/// How much of the goal a text has: the weights of the terms in it.
+/// Returns the summed weight of the goal's terms in a text.
 fn found(goal: &str, text: &str) -> f32 {
     let terms = GoalTerms::of(goal);
     let mut sum = 0.0;

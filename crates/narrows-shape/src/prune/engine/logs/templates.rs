@@ -1,18 +1,18 @@
-//! Lines that differ in their numbers alone are of one template.
+//! Groups lines that differ only in their numbers into templates.
 
 use std::collections::HashMap;
 
 use crate::prune::{Deadline, Lines, OutOfTime};
 
-/// So much of a line tells its template.
+/// The most bytes of a line that determine its template.
 const TELLING: usize = 512;
 
-/// How new each line is, from 0 to 1: the first line of a template most, more so
-/// if it has few.
+/// Returns the novelty of each line, from 0 to 1. The first line of a template is the most novel,
+/// especially if the template has few lines.
 pub(super) fn novelty(lines: &Lines<'_>, deadline: &Deadline<'_>) -> Result<Vec<f32>, OutOfTime> {
     let mut places: HashMap<u64, u32> = HashMap::new();
     let mut counts: Vec<u32> = Vec::new();
-    // Which template each line has, and which of its lines it is.
+    // The template of each line, and its position among the lines of that template.
     let mut seen: Vec<(u32, u32)> = Vec::with_capacity(lines.len());
     for (at, line) in lines.iter().enumerate() {
         if at % 1024 == 0 {
@@ -34,8 +34,8 @@ pub(super) fn novelty(lines: &Lines<'_>, deadline: &Deadline<'_>) -> Result<Vec<
     Ok(seen.iter().map(novelty).collect())
 }
 
-/// What remains of a line without its numbers, hashed. Letters of a word that
-/// has digits are part of the number: hashes and identifiers are hexadecimal.
+/// Returns the hash of a line with its numbers masked. Any word with digits counts as a number,
+/// because hashes and identifiers are often hexadecimal.
 fn template(line: &str) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut add = |byte: u8| hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);

@@ -9,7 +9,7 @@ fn of(text: &str, goal: &str) -> Vec<f32> {
     ranking.expect("no deadline").worth
 }
 
-/// The numbers of the lines, the most worth first.
+/// Returns the line numbers, ordered by descending worth.
 fn order(text: &str, goal: &str) -> Vec<usize> {
     let worth = of(text, goal);
     let mut order: Vec<usize> = (0..worth.len()).collect();

@@ -1,6 +1,6 @@
 use crate::prune::{Deadline, Engine, Lexical, Lines, SourceType};
 
-/// The numbers of the lines that answer a goal.
+/// Returns the numbers of the lines that answer a goal.
 fn relevant(source: SourceType, text: &str, goal: &str) -> Vec<usize> {
     let ranking = Lexical.rank(&Lines::new(text), goal, source, &Deadline::never());
     let relevant = ranking.expect("there is no limit").relevant;

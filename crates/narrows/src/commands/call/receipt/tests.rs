@@ -1,4 +1,4 @@
-//! A result in, what is said of it out.
+//! Tests of the explanation of a shaped result.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ fn a_result_that_was_pruned_to_a_goal() {
                 how:  read as logs; pruned to the goal 'find the retry' (from the arguments or --goal)
                 cut:  lines 201-5012, line 7, characters 1-500
                 back: recover_text prune_id=prn_1
-              without `recovery.path` the whole text is gone with this command
+              without `recovery.path`, the whole text is lost when this command exits
         "#]],
     );
 }
@@ -90,7 +90,7 @@ fn everything_that_can_be_done_to_a_block_has_words() {
             budget:     5,000 characters
             shaped:     1,200,345 -> 79,980 characters, ~310,000 -> ~20,100 tokens
               structuredContent: 1,200,345 -> 79,980 characters, ~310,000 -> ~20,100 tokens
-                how:  without the white space of JSON; as TOON; a note in place of base64; rows were cut; pruned; digest of what is rare and of what is typical; searched with find; the middle was cut; ne\u{1b}w
+                how:  JSON white space removed; as TOON; base64 replaced by a note; rows were cut; pruned; digest of rare and typical parts; searched with find; the middle was cut; ne\u{1b}w
                 back: recover_text prune_id=prn_1
               content[1].data: 1,200,345 -> 79,980 characters, ~310,000 -> ~20,100 tokens
                 back: recover_text prune_id=prn_1

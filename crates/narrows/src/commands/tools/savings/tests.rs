@@ -45,7 +45,7 @@ fn the_totals_of_all_gateways_are_added() {
     assert_eq!(
         savings.last_line(None).unwrap(),
         "saved since 2026-01-02T03:04:05Z: 20 results shortened, ~5,400 tokens saved (90 %), \
-         4 left too long; 20,000 -> 2,000 characters, ~6,000 -> ~600 tokens"
+         4 still too long; 20,000 -> 2,000 characters, ~6,000 -> ~600 tokens"
     );
     assert_eq!(savings.last_line(Some("gone")), None);
     let git = savings.all_as_json(Some("git"));

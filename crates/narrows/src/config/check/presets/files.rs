@@ -1,7 +1,7 @@
-//! Presets as files `preset_<id>.json` in a folder.
+//! Reads presets from files `preset_<id>.json` in a folder.
 //!
-//! One that cannot be used is skipped with a warning, so that a slip in it
-//! does not keep a gateway from starting. Whoever names it is allowed nothing.
+//! An invalid file is skipped with a warning, so that a typing error does not keep the gateway from
+//! starting. A client or endpoint that names a skipped preset is allowed nothing.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -15,21 +15,21 @@ use crate::config::raw::RawPreset;
 use crate::config::read_text;
 use crate::terminal::grouped;
 
-/// More files than anybody has presets.
+/// The maximum number of files, larger than anyone needs.
 const MOST_FILES: usize = 1_000;
 
-/// More than any preset needs.
+/// The size limit of a file, larger than any preset needs to be.
 const MOST_BYTES: u64 = 1024 * 1024;
 
 #[derive(Default)]
 pub(super) struct Files {
     pub(super) presets: Vec<Preset>,
-    /// The ids of those that cannot be used.
+    /// The ids of presets that cannot be used.
     pub(super) skipped: Vec<String>,
 }
 
-/// Reads the files of `folder`, which messages call `shown`. Those whose id is
-/// among the `others` already are passed over.
+/// Reads the files of `folder`, which messages call `shown`. Skips presets whose id is among
+/// `others`.
 pub(super) fn read_all(
     folder: &Path,
     shown: &Path,
@@ -43,7 +43,8 @@ pub(super) fn read_all(
     if ids.len() > MOST_FILES {
         let (all, most) = (grouped(ids.len()), grouped(MOST_FILES));
         files.skipped = ids.split_off(MOST_FILES);
-        let what = format!("of {all} presets only the first {most} are read, by name");
+        let what =
+            format!("only the first {most} of {all} presets are read, in order of their names");
         let file = shown.display().to_string();
         problems.add_of_other([Problem::warn_of_file(&file, what, None)]);
     }
@@ -51,7 +52,8 @@ pub(super) fn read_all(
         let name = format!("preset_{id}.json");
         let (path, shown) = (folder.join(&name), shown.join(&name));
         if others.iter().any(|other| **other.id() == *id) {
-            let what = format!("the configuration has a preset `{id}` as well, which goes before");
+            let what =
+                format!("the configuration also has a preset `{id}`, which takes precedence");
             let help = "keep one of them".to_owned();
             let file = shown.display().to_string();
             problems.add_of_other([Problem::warn_of_file(&file, what, Some(help))]);
@@ -67,7 +69,7 @@ pub(super) fn read_all(
     Ok(files)
 }
 
-/// The ids that the names of files say. Other files are nobody's.
+/// Returns the ids in the names of preset files. Other files are ignored.
 fn ids(folder: &Path) -> io::Result<Vec<String>> {
     let mut ids = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -79,7 +81,7 @@ fn ids(folder: &Path) -> io::Result<Vec<String>> {
     Ok(ids)
 }
 
-/// A file and what is to be said of it; without a preset it is skipped.
+/// Reads a file and returns its problems. Without a preset, the file is skipped.
 fn read_one(
     id: &str,
     path: &Path,
@@ -101,7 +103,7 @@ fn read_one(
     let read = raw.map(|raw| {
         if let Some(own) = raw.id.given().filter(|own| own.value != id) {
             let what = format!(
-                "by its name it is the preset `{id}`, by its `id` `{}`",
+                "the file name says preset `{id}`, but its `id` is `{}`",
                 own.value
             );
             problems.error(&own.at, what, "make both the same");
@@ -123,12 +125,12 @@ fn read_one(
     (read.filter(|_| !is_broken), found)
 }
 
-/// The text of a regular file, or what is wrong with it.
+/// Reads a regular file, or returns the reason why it cannot be read.
 fn read_text_of(path: &Path) -> Result<String, String> {
     let unreadable = |error: io::Error| format!("it cannot be read: {error}");
-    // Before it is opened: a pipe would keep us waiting for a writer.
+    // Checked first, because opening a pipe would block until a writer opens it.
     if !fs::metadata(path).map_err(unreadable)?.is_file() {
-        return Err("it is no file".to_owned());
+        return Err("it is not a regular file".to_owned());
     }
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(unreadable)?;

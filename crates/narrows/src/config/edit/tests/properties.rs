@@ -1,5 +1,5 @@
-//! Any document with any comments, any change: the meaning is that of the
-//! change, and nothing else moves.
+//! Property tests: for any document with any comments, an edit makes exactly the requested change
+//! and leaves other bytes unchanged.
 
 use std::fmt::Write;
 
@@ -16,7 +16,7 @@ use crate::config::syntax;
 
 const IDS: [&str; 4] = ["a", "b/\"c\"", "ü", "new"];
 
-/// Where servers stand.
+/// The place of the servers in a document.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Shape {
     McpServers,
@@ -63,7 +63,7 @@ fn plain() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// What stands under an id. The keys that switch a server on and off say so.
+/// Generates a server entry. The keys that enable and disable the server hold booleans.
 fn entry() -> impl Strategy<Value = Value> {
     let value = plain().prop_recursive(2, 8, 3, |inner| {
         prop_oneof![
@@ -107,7 +107,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// A document and where its servers stand.
+/// Generates a document and the place of its servers.
 fn document() -> impl Strategy<Value = (Shape, Value)> {
     let by_id = || vec((proptest::sample::select(&IDS[..3]), entry()), 0..4);
     let top = (shape(), by_id(), by_id(), by_id(), any::<u8>());
@@ -132,7 +132,7 @@ fn document() -> impl Strategy<Value = (Shape, Value)> {
         if shape != Shape::Nowhere {
             members.push((shape.key().to_owned(), servers));
         }
-        // Some are missing, and any may be the first.
+        // Some members are missing, and any of them may come first.
         let turn = usize::from(order) % members.len();
         members.rotate_left(turn);
         if order > 200 {
@@ -149,10 +149,10 @@ fn named(key: &str, id: &str, entry: &Value) -> Value {
     Value::Object(all)
 }
 
-/// Writes a document with whitespace and comments wherever they may stand.
+/// Writes a document with whitespace and comments at all places that allow them.
 struct Pen {
     out: String,
-    /// What is used up for every decision, from the end.
+    /// Random bytes, one consumed per decision from the end.
     choices: Vec<u8>,
     line_end: &'static str,
     comments: usize,
@@ -270,7 +270,7 @@ fn plain_value(value: &ast::Value<'_>) -> Value {
     }
 }
 
-/// What the change means.
+/// Applies the change to the value of a document.
 fn changed(mut top: Value, shape: Shape, change: &Change) -> Result<Value, EditError> {
     let unknown = |kind, name: &str| EditError::Unknown {
         kind,
@@ -351,7 +351,7 @@ fn changed(mut top: Value, shape: Shape, change: &Change) -> Result<Value, EditE
                 if let Some(found) = found.and_then(Value::as_object_mut) {
                     found.shift_remove("preset");
                 }
-                // Looking has made what was not there.
+                // Indexing inserted null values.
                 let top = top.as_object_mut().expect("an object");
                 top.retain(|_, value| !value.is_null());
             }
@@ -373,8 +373,8 @@ fn server<'a>(top: &'a mut Value, shape: Shape, id: &str) -> Option<&'a mut Valu
     }
 }
 
-/// Changes that fit a document, each with the change that takes it back. An
-/// object or a list that was empty is left out: it loses the whitespace in it.
+/// Returns changes that fit a document, each with its inverse. Empty objects and lists are left
+/// out, because they lose their whitespace.
 fn pairs(value: &Value, shape: Shape, id: &str, entry: &Value) -> Vec<(Change, Change)> {
     let id = id.to_owned();
     let mut pairs = Vec::new();
@@ -387,7 +387,7 @@ fn pairs(value: &Value, shape: Shape, id: &str, entry: &Value) -> Vec<(Change, C
     });
     match server(&mut top, shape, &id) {
         Some(server) => {
-            // `"disabled": false` turns into `true`, and that is removed again.
+            // `"disabled": false` becomes `true`, and the inverse change removes it.
             let says_disabled = server.get("disabled").is_some();
             if !says_disabled && server.get("enabled") != Some(&json!(false)) {
                 let has_members = server.as_object().is_some_and(|server| !server.is_empty());
@@ -435,7 +435,7 @@ fn pairs(value: &Value, shape: Shape, id: &str, entry: &Value) -> Vec<(Change, C
     pairs
 }
 
-/// The bytes of what the change is about, where it is there already.
+/// Returns the byte range of the entry that a change affects, if it exists.
 fn edited_range(text: &str, shape: Shape, change: &Change) -> Option<std::ops::Range<usize>> {
     let (list, id) = match change {
         Change::AddServer { id, .. }
@@ -462,7 +462,7 @@ fn edited_range(text: &str, shape: Shape, change: &Change) -> Option<std::ops::R
     }
 }
 
-/// The numbers of the comments of a text, in order.
+/// Returns the numbers of the comments in a text, in order.
 fn comments(text: &str) -> Vec<&str> {
     let numbered = text.match_indices('<');
     let number = |(at, _): (usize, &str)| {
@@ -472,7 +472,7 @@ fn comments(text: &str) -> Vec<&str> {
     numbered.filter_map(number).collect()
 }
 
-/// Without whitespace, which an object that was empty may lose.
+/// Removes whitespace, which an empty object may lose.
 fn bare(text: &str) -> String {
     text.replace([' ', '\t', '\r', '\n'], "")
 }
@@ -499,7 +499,7 @@ proptest! {
         choices in vec(any::<u8>(), 0..400),
     ) {
         let text = written(&value, choices);
-        prop_assert_eq!(read(&text), Some(value.clone()), "the pen writes what it is told");
+        prop_assert_eq!(read(&text), Some(value.clone()), "the pen writes the given value");
         let edited = edit(&text, &change);
         let expected = changed(value, shape, &change);
         let (edited, expected) = match (edited, expected) {
@@ -524,7 +524,7 @@ proptest! {
                 let outside = [&text[..range.start], &text[range.end..]].concat();
                 prop_assert_eq!(comments(&outside), comments(&edited));
                 prop_assert!(is_within(&edited, &outside), "{}", edited);
-                // Beyond it goes one comma, and the line that it stood in.
+                // Besides the entry, only one comma and its line are removed.
                 prop_assert!(bare(&outside).len() <= bare(&edited).len() + 1);
             }
             None => {
@@ -546,7 +546,7 @@ proptest! {
         let added = edit(&text, &add).expect("there is no such server yet");
         let again = edit(&added, &Change::RemoveServer { id }).expect("it was just added");
         let mut left = read(&again).expect("it is JSON");
-        // A place for servers that was made for it stays.
+        // A container created for the server stays.
         if value.get("mcpServers").is_none() && left["mcpServers"] == json!({}) {
             left.as_object_mut().expect("an object").shift_remove("mcpServers");
         }
@@ -561,8 +561,8 @@ proptest! {
         entry in entry(),
         choices in vec(any::<u8>(), 0..400),
     ) {
-        // A member that is added in front of a comment of several lines shares
-        // a line with it, and the comment stays on that line.
+        // A member added before a multi-line comment shares its line, and the comment stays on that
+        // line.
         let text = written(&value, choices);
         let text = text.replace("\r\n // [ */", " */").replace("\n // [ */", " */");
         for (change, inverse) in pairs(&value, shape, &id, &entry) {
@@ -572,8 +572,7 @@ proptest! {
         }
     }
 
-    /// Other programs read the file, too, and not all of them know of commas
-    /// at the end.
+    /// Other programs read the file too, and some of them do not accept trailing commas.
     #[test]
     fn what_was_plain_json_stays_so((_, value) in document(), change in change(), lines: bool) {
         let text = match lines {

@@ -69,7 +69,7 @@ fn a_server_that_is_up_tells_what_it_is_and_offers() {
     );
     let tokens = |at: usize| told["tool_list"][at]["tokens"].as_u64().expect("a number");
     assert!(tokens(0) > 0);
-    // A tool that is hidden costs nothing.
+    // Hidden tools do not count.
     assert_eq!(told["tokens"], tokens(0));
 }
 
@@ -77,7 +77,7 @@ fn a_server_that_is_up_tells_what_it_is_and_offers() {
 fn a_server_that_is_down_tells_why() {
     let failure = Failure {
         kind: FailureKind::Connect,
-        detail: "nobody listens there".into(),
+        detail: "connection refused".into(),
         stderr: vec!["SECRET=1".into()],
         speaks: None,
     };
@@ -88,7 +88,7 @@ fn a_server_that_is_down_tells_why() {
     };
     let told = serde_json::to_value(Server::from(&report(state))).expect("JSON");
     assert_eq!(told["state"], "down");
-    assert_eq!(told["reason"], "nobody listens there");
+    assert_eq!(told["reason"], "connection refused");
     assert_eq!(told["attempts"], 2);
     assert!(told["next_try_s"].as_u64() > Some(60), "{told}");
     assert!(!told.to_string().contains("SECRET"), "{told}");

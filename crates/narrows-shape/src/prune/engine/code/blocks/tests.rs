@@ -1,7 +1,7 @@
 use super::*;
 
-/// The blocks of a text, in the order of their lines: `name first-last`, a piece
-/// without a name.
+/// Returns the blocks of a text in the order of their lines, as `name first-last`; a piece has no
+/// name.
 fn outline(text: &str) -> String {
     let lines = Lines::new(text);
     let outline = Outline::of(&lines, &Deadline::never()).expect("there is no limit");

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The name that the first line defines, `class` before it if it holds others.
+/// Returns the name that the first line defines, preceded by `class` for a container.
 fn defined(text: &str) -> String {
     let lines = Lines::new(text);
     match definition(&lines, 0) {
