@@ -22,8 +22,8 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 use self::parts::Parts;
-use self::server::{Said, Server};
-use self::sse::{Events, Streams};
+use self::server::{Handled, Server};
+use self::sse::{SseEvents, Streams};
 use crate::Fault;
 use crate::listen::serve;
 
@@ -51,7 +51,7 @@ pub(crate) struct Args {
 }
 
 /// The transport to serve.
-pub(crate) enum Way {
+pub(crate) enum ClientSource {
     Stdio(Offer),
     Listen(SocketAddr, Offer),
 }
@@ -63,14 +63,14 @@ pub(crate) struct Offer {
 }
 
 impl Args {
-    pub(crate) fn way(self) -> Way {
+    pub(crate) fn way(self) -> ClientSource {
         let offer = Offer {
             tools: self.tools,
             results: self.results,
         };
         match self.listen {
-            Some(address) => Way::Listen(address, offer),
-            None => Way::Stdio(offer),
+            Some(address) => ClientSource::Listen(address, offer),
+            None => ClientSource::Stdio(offer),
         }
     }
 }
@@ -80,23 +80,26 @@ pub(crate) fn over_stdio(offer: Offer) -> Result<(), Fault> {
 }
 
 pub(crate) async fn over_network(address: SocketAddr, offer: Offer) -> Result<(), Fault> {
-    let site = Rc::new(Site {
+    let service_state = Rc::new(EchoService {
         server: Rc::new(Server::new(offer.tools, offer.results)),
         streams: Rc::new(Streams::default()),
     });
-    serve(address, move |socket| connection(site.clone(), socket)).await
+    serve(address, move |socket| {
+        connection(service_state.clone(), socket)
+    })
+    .await
 }
 
-struct Site {
+struct EchoService {
     server: Rc<Server>,
     streams: Rc<Streams>,
 }
 
-type Answer = Response<Either<Parts, Events>>;
+type Answer = Response<Either<Parts, SseEvents>>;
 
-async fn connection(site: Rc<Site>, socket: TcpStream) {
+async fn connection(service_state: Rc<EchoService>, socket: TcpStream) {
     let service = service_fn(|request| async {
-        let answer = respond(&site, request).await;
+        let answer = respond(&service_state, request).await;
         Ok::<_, Infallible>(answer.unwrap_or_else(|_| status(StatusCode::BAD_REQUEST)))
     });
     // A client that disconnects is not an error.
@@ -106,22 +109,22 @@ async fn connection(site: Rc<Site>, socket: TcpStream) {
         .await;
 }
 
-async fn respond(site: &Site, request: Request<Incoming>) -> Result<Answer, Fault> {
+async fn respond(service_state: &EchoService, request: Request<Incoming>) -> Result<Answer, Fault> {
     match (request.method(), request.uri().path()) {
-        (&Method::POST, "/mcp") => streamable(&site.server, request).await,
-        (&Method::DELETE, "/mcp") => Ok(end_session(&site.server, &request)),
+        (&Method::POST, "/mcp") => streamable(&service_state.server, request).await,
+        (&Method::DELETE, "/mcp") => Ok(end_session(&service_state.server, &request)),
         (&Method::POST, "/rpc") => {
             let message = request.into_body().collect().await?.to_bytes();
-            Ok(match site.server.hear(&message) {
-                Said::Nothing => status(StatusCode::NO_CONTENT),
-                Said::Welcome(text) | Said::Answer(text) => json(text),
-                Said::Stored(parts) => json(parts),
+            Ok(match service_state.server.handle(&message) {
+                Handled::Nothing => status(StatusCode::NO_CONTENT),
+                Handled::Welcome(text) | Handled::Answer(text) => json(text),
+                Handled::Stored(parts) => json(parts),
             })
         }
-        (&Method::GET, "/sse") => Ok(site.streams.open().map(Either::Right)),
-        (&Method::POST, "/messages") => posted(site, request).await,
+        (&Method::GET, "/sse") => Ok(service_state.streams.open().map(Either::Right)),
+        (&Method::POST, "/messages") => posted(service_state, request).await,
         (&Method::GET, "/ws") => {
-            let answer = ws::upgrade(site.server.clone(), request)?;
+            let answer = ws::upgrade(service_state.server.clone(), request)?;
             Ok(answer.map(|()| Either::Left(Parts::default())))
         }
         (_, "/mcp") => Ok(not_allowed("POST, DELETE")),
@@ -139,11 +142,11 @@ async fn streamable(server: &Server, request: Request<Incoming>) -> Result<Answe
         return Ok(status(StatusCode::NOT_FOUND));
     }
     let message = request.into_body().collect().await?.to_bytes();
-    Ok(match server.hear(&message) {
-        Said::Nothing => status(StatusCode::ACCEPTED),
-        Said::Answer(text) => json(text),
-        Said::Stored(parts) => json(parts),
-        Said::Welcome(text) => {
+    Ok(match server.handle(&message) {
+        Handled::Nothing => status(StatusCode::ACCEPTED),
+        Handled::Answer(text) => json(text),
+        Handled::Stored(parts) => json(parts),
+        Handled::Welcome(text) => {
             let id = HeaderValue::try_from(server.open_session())?;
             let mut answer = json(text);
             answer.headers_mut().insert(SESSION, id);
@@ -160,12 +163,12 @@ fn end_session(server: &Server, request: &Request<Incoming>) -> Answer {
     }
 }
 
-async fn posted(site: &Site, request: Request<Incoming>) -> Result<Answer, Fault> {
-    let Some(stream) = site.streams.find(request.uri().query()) else {
+async fn posted(service_state: &EchoService, request: Request<Incoming>) -> Result<Answer, Fault> {
+    let Some(stream) = service_state.streams.find(request.uri().query()) else {
         return Ok(status(StatusCode::NOT_FOUND));
     };
     let message = request.into_body().collect().await?.to_bytes();
-    if let Some(text) = site.server.hear(&message).text() {
+    if let Some(text) = service_state.server.handle(&message).text() {
         // Fails if the client has closed the stream and no longer needs the answer.
         let _ = stream.send(text);
     }

@@ -30,12 +30,12 @@ pub(crate) struct Args {
     listen: SocketAddr,
     #[arg(long)]
     upstream: SocketAddr,
-    #[arg(long, value_enum, default_value_t = Manner::Http)]
-    manner: Manner,
+    #[arg(long, value_enum, default_value_t = ProxyMode::Http)]
+    manner: ProxyMode,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Manner {
+enum ProxyMode {
     /// A reverse proxy: one request at a time, over a pool of connections
     Http,
     /// One upstream connection per client connection, copying bytes; for SSE and WebSocket
@@ -45,14 +45,14 @@ enum Manner {
 pub(crate) async fn run(args: Args) -> Result<(), Fault> {
     let upstream = args.upstream;
     match args.manner {
-        Manner::Http => {
+        ProxyMode::Http => {
             let pool = Rc::new(Pool {
                 upstream,
                 idle: RefCell::default(),
             });
             serve(args.listen, move |socket| proxy(pool.clone(), socket)).await
         }
-        Manner::Copy => serve(args.listen, move |socket| copy(upstream, socket)).await,
+        ProxyMode::Copy => serve(args.listen, move |socket| copy(upstream, socket)).await,
     }
 }
 

@@ -31,8 +31,10 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Command::parse() {
         Command::Echo(args) => match args.way() {
-            echo::Way::Stdio(offer) => echo::over_stdio(offer),
-            echo::Way::Listen(address, offer) => wait_for(echo::over_network(address, offer)),
+            echo::ClientSource::Stdio(offer) => echo::over_stdio(offer),
+            echo::ClientSource::Listen(address, offer) => {
+                wait_for(echo::over_network(address, offer))
+            }
         },
         Command::Floor(args) => wait_for(floor::run(args)),
         Command::Load(args) => wait_for(load::run(args)),

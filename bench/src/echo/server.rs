@@ -30,7 +30,7 @@ pub(super) struct Server {
     stored: RefCell<HashMap<String, Bytes>>,
 }
 
-pub(super) enum Said {
+pub(super) enum Handled {
     /// The message was not a request.
     Nothing,
     /// The answer to `initialize`, which opens a session on transports with sessions.
@@ -40,13 +40,13 @@ pub(super) enum Said {
     Stored([Bytes; 3]),
 }
 
-impl Said {
+impl Handled {
     /// Returns the answer in one piece, for transports that need it.
     pub(super) fn text(self) -> Option<String> {
         match self {
-            Said::Nothing => None,
-            Said::Welcome(text) | Said::Answer(text) => Some(text),
-            Said::Stored(parts) => String::from_utf8(parts.concat()).ok(),
+            Handled::Nothing => None,
+            Handled::Welcome(text) | Handled::Answer(text) => Some(text),
+            Handled::Stored(parts) => String::from_utf8(parts.concat()).ok(),
         }
     }
 }
@@ -71,25 +71,25 @@ impl Server {
         }
     }
 
-    pub(super) fn hear(&self, message: &[u8]) -> Said {
+    pub(super) fn handle(&self, message: &[u8]) -> Handled {
         let Ok(message) = serde_json::from_slice::<Message<'_>>(message) else {
             return error("null", -32700, "this is no JSON-RPC message");
         };
         let (Some(id), Some(method)) = (message.id, message.method) else {
-            return Said::Nothing;
+            return Handled::Nothing;
         };
         let id = id.get();
         let params = message.params.map_or("{}", RawValue::get);
         match method {
             "tools/call" => self.call(id, params),
-            "tools/list" => Said::Answer(result(id, &self.tools)),
-            "ping" => Said::Answer(result(id, "{}")),
-            "initialize" => Said::Welcome(result(id, &welcome(params))),
+            "tools/list" => Handled::Answer(result(id, &self.tools)),
+            "ping" => Handled::Answer(result(id, "{}")),
+            "initialize" => Handled::Welcome(result(id, &welcome(params))),
             _ => error(id, -32601, "there is no such method"),
         }
     }
 
-    fn call(&self, id: &str, params: &str) -> Said {
+    fn call(&self, id: &str, params: &str) -> Handled {
         let Ok(call) = serde_json::from_str::<Call<'_>>(params) else {
             return error(id, -32602, "these are no params of a call");
         };
@@ -110,7 +110,7 @@ impl Server {
             "result" => match self.stored(arguments.name.unwrap_or_default()) {
                 Some(stored) => {
                     let before = [r#"{"jsonrpc":"2.0","id":"#, id, r#","result":"#].concat();
-                    Said::Stored([before.into(), stored, Bytes::from_static(b"}")])
+                    Handled::Stored([before.into(), stored, Bytes::from_static(b"}")])
                 }
                 None => error(id, -32602, "there is no such result"),
             },
@@ -193,18 +193,18 @@ fn welcome(params: &str) -> String {
     .to_string()
 }
 
-fn text(id: &str, text: &str) -> Said {
+fn text(id: &str, text: &str) -> Handled {
     let before = r#"{"content":[{"type":"text","text":"#;
-    Said::Answer(result(id, &[before, text, "}]}"].concat()))
+    Handled::Answer(result(id, &[before, text, "}]}"].concat()))
 }
 
 fn result(id: &str, body: &str) -> String {
     [r#"{"jsonrpc":"2.0","id":"#, id, r#","result":"#, body, "}"].concat()
 }
 
-fn error(id: &str, code: i32, message: &str) -> Said {
+fn error(id: &str, code: i32, message: &str) -> Handled {
     let body = json!({ "code": code, "message": message }).to_string();
-    Said::Answer([r#"{"jsonrpc":"2.0","id":"#, id, r#","error":"#, &body, "}"].concat())
+    Handled::Answer([r#"{"jsonrpc":"2.0","id":"#, id, r#","error":"#, &body, "}"].concat())
 }
 
 fn quoted(text: &str) -> String {

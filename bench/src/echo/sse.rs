@@ -23,12 +23,12 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    pub(super) fn open(self: &Rc<Self>) -> Response<Events> {
+    pub(super) fn open(self: &Rc<Self>) -> Response<SseEvents> {
         let id = self.last.get() + 1;
         self.last.set(id);
         let (sender, queue) = unbounded_channel();
         self.open.borrow_mut().insert(id, sender);
-        let mut answer = Response::new(Events {
+        let mut answer = Response::new(SseEvents {
             opening: Some(format!("event: endpoint\ndata: /messages?{KEY}{id}\n\n")),
             queue,
             streams: self.clone(),
@@ -47,14 +47,14 @@ impl Streams {
 }
 
 /// A stream. Dropping it means that the client has disconnected.
-pub(super) struct Events {
+pub(super) struct SseEvents {
     opening: Option<String>,
     queue: UnboundedReceiver<String>,
     streams: Rc<Streams>,
     id: u64,
 }
 
-impl Body for Events {
+impl Body for SseEvents {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -77,7 +77,7 @@ impl Body for Events {
     }
 }
 
-impl Drop for Events {
+impl Drop for SseEvents {
     fn drop(&mut self) {
         self.streams.open.borrow_mut().remove(&self.id);
     }

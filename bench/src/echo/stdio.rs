@@ -20,7 +20,7 @@ pub(super) fn run(server: &Server) -> Result<(), Fault> {
     let mut out = BufWriter::with_capacity(BUFFER, stdout);
     let mut line = Vec::new();
     while lines.read_until(b'\n', &mut line)? > 0 {
-        if let Some(text) = server.hear(&line).text() {
+        if let Some(text) = server.handle(&line).text() {
             out.write_all(text.as_bytes())?;
             out.write_all(b"\n")?;
         }

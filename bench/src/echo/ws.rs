@@ -41,7 +41,7 @@ async fn serve(server: &Server, upgrade: OnUpgrade) -> Result<(), Fault> {
         // Messages that have already arrived are answered in the same write.
         while let Some(heard) = frame.take() {
             if let Message::Text(text) = heard?
-                && let Some(text) = server.hear(text.as_bytes()).text()
+                && let Some(text) = server.handle(text.as_bytes()).text()
             {
                 socket.feed(Message::text(text)).await?;
             }

@@ -2,7 +2,7 @@
 //!
 //! A built-in server speaks MCP over the same [`Channel`] as any other upstream, so the rest of the
 //! gateway routes, permits, cancels and shapes its tools like all others. A built-in server
-//! implements [`Server`], a few methods that answer a [`Call`]. The handshake, the list of running
+//! implements [`BuiltinServer`], a few methods that answer a [`BuiltinCall`]. The handshake, the list of running
 //! calls and their cancellation are implemented once, in [`connection`]. The [`demo`] is an
 //! example.
 
@@ -25,7 +25,7 @@ use serde::Serialize;
 use narrows_policy::Principal;
 use narrows_upstream::settings::{Builtin, UpstreamKind};
 use narrows_upstream::{BuiltinConnector, Channel};
-use peer::Peer;
+use peer::ClientHandle;
 pub use pruner::{Pruner, PrunerError};
 pub use settings::PrunerSettings;
 
@@ -45,7 +45,7 @@ impl BuiltinConnector for Builtins {
     fn open(&self, which: Builtin) -> Channel {
         match which {
             Builtin::Demo => connection::open(demo::Demo::default()),
-            Builtin::Pruner => connection::open(pruner::Pruning(self.pruner.clone())),
+            Builtin::Pruner => connection::open(pruner::PrunerServer(self.pruner.clone())),
         }
     }
 }
@@ -77,24 +77,24 @@ pub(crate) fn with_principal(params: Option<&Raw>, principal: &Principal) -> Opt
 }
 
 /// A built-in server, except for the handshake, which all have in common.
-trait Server: Send + Sync + 'static {
+trait BuiltinServer: Send + Sync + 'static {
     /// Returns the `serverInfo` of the `initialize` result.
     fn info(&self) -> Raw;
     fn capabilities(&self) -> Raw;
     fn instructions(&self) -> &str;
     /// Handles one request of any method except `initialize` and `ping`. Every request runs in its
     /// own task, which is dropped when the request is cancelled.
-    fn answer<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<Raw, RpcError>>;
+    fn answer<'a>(&'a self, call: &'a BuiltinCall) -> BoxFuture<'a, Result<Raw, RpcError>>;
 }
 
 /// A request and the client that sent it.
-struct Call {
+struct BuiltinCall {
     method: Box<str>,
     params: Option<Raw>,
-    peer: Peer,
+    peer: ClientHandle,
 }
 
-impl Call {
+impl BuiltinCall {
     /// Returns a member of the params that must be a string.
     fn text(&self, name: &str) -> Result<String, RpcError> {
         let value = self.params.as_ref().and_then(|params| params.member(name));
@@ -156,7 +156,7 @@ impl RpcError {
 }
 
 /// Returns a list that has one page.
-fn one_page(call: &Call, items: Raw) -> Result<Raw, RpcError> {
+fn one_page(call: &BuiltinCall, items: Raw) -> Result<Raw, RpcError> {
     match call.member("cursor") {
         Some(_) => Err(RpcError::params("Unknown cursor: the list has one page")),
         None => Ok(items),

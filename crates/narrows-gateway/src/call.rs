@@ -27,12 +27,12 @@ use crate::observer::CallObserver;
 use crate::permit;
 use crate::target::Target;
 use budget::ResultBudget;
-pub(crate) use deliver::{Routed, unreachable};
+pub(crate) use deliver::{RoutedRequest, unreachable};
 use links::LinkForm;
 pub(crate) use local::local_answer;
 use narrows_results::recover_tool;
 use narrows_results::repair::{self, Repaired};
-use narrows_results::shaping::{Form, Shaping, WorkerShare};
+use narrows_results::shaping::{ResultKind, Shaping, WorkerShare};
 use narrows_upstream::Error as UpstreamError;
 use narrows_upstream::exchange::{Cancel, EventSink};
 use narrows_upstream::memory::ClientMemory;
@@ -168,17 +168,17 @@ impl<'a> Call<'a> {
             name = self.text_member(Member::Name)?;
         }
         let name = match self.prepare(kind, &target, name)? {
-            Prepared::Refused(result) => return Ok(result),
-            Prepared::Named(name) => name,
+            PreparedCall::Refused(result) => return Ok(result),
+            PreparedCall::Named(name) => name,
         };
-        let routed = Routed::to(&target, name.clone());
+        let routed = RoutedRequest::to(&target, name.clone());
         // Boxed because this is most of the state of a call, and each surrounding future would copy
         // it.
         let context = &self.context;
         let result = Box::pin(context.deliver(self.method, &self.params, routed)).await?;
         let result = self.repair(kind, &target, &name, result);
         let result = match budget {
-            Some(budget) => budget.apply(&self, &target, Form::Tool, result).await,
+            Some(budget) => budget.apply(&self, &target, ResultKind::Tool, result).await,
             None => result,
         };
         let result = match kind {
@@ -203,18 +203,23 @@ impl<'a> Call<'a> {
     }
 
     /// Prepares the params for the server of a tool or prompt.
-    fn prepare(&mut self, kind: ItemKind, target: &Target, name: Raw) -> Result<Prepared, Error> {
+    fn prepare(
+        &mut self,
+        kind: ItemKind,
+        target: &Target,
+        name: Raw,
+    ) -> Result<PreparedCall, Error> {
         if kind == ItemKind::Tool
             && let Some(refused) = self.refuse_markers(target)
         {
-            return Ok(Prepared::Refused(refused));
+            return Ok(PreparedCall::Refused(refused));
         }
         if !builtin::wants_principal(&target.upstream.settings.kind) {
-            return Ok(Prepared::Named(name));
+            return Ok(PreparedCall::Named(name));
         }
         let principal = &self.context.caller.principal;
         self.params = Params::new(builtin::with_principal(self.params.raw(), principal));
-        Ok(Prepared::Named(self.text_member(Member::Name)?))
+        Ok(PreparedCall::Named(self.text_member(Member::Name)?))
     }
 
     /// Repairs the result of a tool or prompt, and makes its resource links
@@ -245,10 +250,14 @@ impl<'a> Call<'a> {
         drop(text);
         let (target, uri) = self.resource_target().await?;
         let budget = self.budget_for_resource(&target);
-        let result = self.send(Routed::to(&target, uri)).await?;
+        let result = self.send(RoutedRequest::to(&target, uri)).await?;
         let result = links::readable(self.views, &target.upstream, LinkForm::Resource, result);
         Ok(match budget {
-            Some(budget) => budget.apply(&self, &target, Form::Resource, result).await,
+            Some(budget) => {
+                budget
+                    .apply(&self, &target, ResultKind::Resource, result)
+                    .await
+            }
             None => result,
         })
     }
@@ -277,13 +286,13 @@ impl<'a> Call<'a> {
                 (ItemKind::Resource, target, uri.clone())
             }
             _ => {
-                let told = "ref.type must be ref/prompt or ref/resource";
-                return Err(Error::BadParams(told.into()));
+                let message = "ref.type must be ref/prompt or ref/resource";
+                return Err(Error::BadParams(message.into()));
             }
         };
         self.context.observer.named(&place);
         self.permit(kind, &target, &place.as_text().unwrap_or_default())?;
-        self.send(Routed::to(&target, place)).await
+        self.send(RoutedRequest::to(&target, place)).await
     }
 
     /// Forwards an unknown method to the server of an endpoint that has only one.
@@ -296,7 +305,7 @@ impl<'a> Call<'a> {
         // Presets cannot name the targets of unknown methods.
         permit::method(view.preset(), self.method)?;
         drop(view);
-        self.send(Routed {
+        self.send(RoutedRequest {
             upstream,
             rename: None,
             is_repeatable: false,
@@ -306,7 +315,7 @@ impl<'a> Call<'a> {
     }
 
     /// Sends the request to a server and returns the response.
-    pub(crate) async fn send(&self, routed: Routed) -> Result<Raw, Error> {
+    pub(crate) async fn send(&self, routed: RoutedRequest) -> Result<Raw, Error> {
         let context = &self.context;
         Box::pin(context.deliver(self.method, &self.params, routed)).await
     }
@@ -377,7 +386,7 @@ impl<'a> Call<'a> {
 }
 
 /// The params of a call, ready for its server.
-enum Prepared {
+enum PreparedCall {
     /// The call is not sent; the client gets this result.
     Refused(Raw),
     /// The call can be sent. Contains the place of the name in the params.

@@ -38,8 +38,8 @@ impl Caller {
 
     /// Returns true if the client is a gateway that this gateway called, directly or through
     /// others.
-    pub(crate) fn has_come_round(&self) -> bool {
+    pub(crate) fn originates_here(&self) -> bool {
         let gateway = self.gateway.as_ref();
-        gateway.is_some_and(GatewayClient::has_come_round)
+        gateway.is_some_and(GatewayClient::originates_here)
     }
 }

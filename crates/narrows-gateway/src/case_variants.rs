@@ -15,9 +15,9 @@ pub(crate) fn refuse(object: &Raw, names: &[&str]) -> Result<(), Error> {
     for (member, _) in object.members() {
         let is_variant = |name: &&str| *name != member && folded(&member).eq(name.chars());
         if names.iter().any(is_variant) {
-            let told: String = member.chars().take(50).collect();
+            let shown_member: String = member.chars().take(50).collect();
             return Err(Error::BadParams(format!(
-                "'{told}' differs from a known member only in case. Use lower case or leave it out"
+                "'{shown_member}' differs from a known member only in case. Use lower case or leave it out"
             )));
         }
     }

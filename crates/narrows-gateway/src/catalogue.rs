@@ -31,7 +31,7 @@ use narrows_upstream::{Item, ListKind, Offer, Upstream};
 
 /// The upstreams that an endpoint shows, and the kind of names that it publishes.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Scope {
+pub(crate) enum EndpointScope {
     /// All upstreams, joined.
     Joined(EndpointSettings),
     /// One upstream, by its number, with its own names, URIs, capabilities and instructions.
@@ -40,19 +40,19 @@ pub(crate) enum Scope {
 
 /// An upstream with its offer at the time when the view is built.
 #[derive(Clone)]
-pub(crate) struct Part {
+pub(crate) struct ViewPart {
     pub(crate) upstream: Arc<Upstream>,
     pub(crate) offer: Arc<Offer>,
 }
 
 pub(crate) struct View {
-    parts: Vec<Part>,
+    parts: Vec<ViewPart>,
     preset: Option<Arc<Preset>>,
     filters: Arc<ToolFilters>,
     policies: Arc<Policies>,
-    tools: Kind,
-    prompts: Kind,
-    resources: Kind,
+    tools: ItemTable,
+    prompts: ItemTable,
+    resources: ItemTable,
     templates: Listing,
     patterns: Vec<(Template, usize)>,
     /// The result of `initialize` without the revision.
@@ -60,7 +60,7 @@ pub(crate) struct View {
     pub(crate) server_info: Raw,
     pub(crate) instructions: Option<String>,
     /// The gateway's own tool for cut texts. `None` if nothing is cut.
-    recover: Option<Recover>,
+    recover: Option<PublishedRecoverTool>,
     /// The tools that replace unlisted tools. `None` if all tools are listed.
     facade: Option<Facade>,
     single: bool,
@@ -80,12 +80,12 @@ pub(crate) enum LinkRoute {
     /// Leads to another server, or is ambiguous.
     Other,
     /// Matches no list and no template.
-    Nowhere,
+    Unroutable,
 }
 
 /// The tool that recovers cut texts.
 #[derive(Debug, Clone)]
-pub(crate) struct Recover {
+pub(crate) struct PublishedRecoverTool {
     /// The name of the tool.
     pub(crate) name: Arc<str>,
     /// The form in which markers in cut texts name the tool.
@@ -93,7 +93,7 @@ pub(crate) struct Recover {
 }
 
 /// The starting servers that a request may wait for.
-pub(crate) enum Starting {
+pub(crate) enum StartingServer {
     /// The server that the name identifies.
     Server(Arc<Upstream>),
     /// Any of the servers that are starting.
@@ -101,15 +101,15 @@ pub(crate) enum Starting {
 }
 
 /// The items of one kind: their list and their routes.
-struct Kind {
+struct ItemTable {
     listing: Listing,
     routes: HashMap<Box<str>, Target>,
 }
 
 /// The inputs of a view that do not change while upstreams start and stop.
 #[derive(PartialEq)]
-pub(crate) struct Plan {
-    pub(crate) scope: Scope,
+pub(crate) struct ViewPlan {
+    pub(crate) scope: EndpointScope,
     pub(crate) preset: Option<Arc<Preset>>,
     /// The tool lists in the server entries of the configuration.
     pub(crate) filters: Arc<ToolFilters>,
@@ -118,7 +118,7 @@ pub(crate) struct Plan {
     pub(crate) instructions_max_chars: usize,
 }
 
-impl Plan {
+impl ViewPlan {
     /// Returns the rules for a server, by its number.
     pub(crate) fn rules(&self, upstream: usize) -> Rules<'_> {
         Rules {
@@ -129,7 +129,7 @@ impl Plan {
 }
 
 impl View {
-    pub(crate) fn build(plan: &Plan, parts: &[Part]) -> View {
+    pub(crate) fn build(plan: &ViewPlan, parts: &[ViewPart]) -> View {
         build::build(plan, parts)
     }
 
@@ -154,8 +154,8 @@ impl View {
             return Ok(target.clone());
         }
         // A bare name is sufficient if only one server has a permitted prompt of this name.
-        let has = |part: &&Part| part.offer.prompts.iter().any(|item| &*item.key == name);
-        let of = |part: &Part| self.target(part, ItemKind::Prompt, name);
+        let has = |part: &&ViewPart| part.offer.prompts.iter().any(|item| &*item.key == name);
+        let of = |part: &ViewPart| self.target(part, ItemKind::Prompt, name);
         let bare: Vec<Target> = self.parts.iter().filter(has).map(of).collect();
         let (mut allowed, denied): (Vec<_>, Vec<_>) =
             bare.into_iter().partition(|target| target.denied.is_none());
@@ -201,7 +201,7 @@ impl View {
         }
         match self.find_resource(uri) {
             Ok(Some(target)) if target.upstream.index == from.index => LinkRoute::Same,
-            Ok(None) => LinkRoute::Nowhere,
+            Ok(None) => LinkRoute::Unroutable,
             Ok(Some(_)) | Err(_) => LinkRoute::Other,
         }
     }
@@ -220,9 +220,10 @@ impl View {
         }
         // Other listed URIs are published unwrapped and were found above.
         let is_wrapped = self.wraps_uris || self.shared_uris.contains(uri);
-        let lists =
-            |part: &Part| is_wrapped && part.offer.resources.iter().any(|item| &*item.key == uri);
-        let of = |part: &Part| self.target(part, ItemKind::Resource, uri);
+        let lists = |part: &ViewPart| {
+            is_wrapped && part.offer.resources.iter().any(|item| &*item.key == uri)
+        };
+        let of = |part: &ViewPart| self.target(part, ItemKind::Resource, uri);
         // Each server is checked only once, however many of its templates match.
         let mut asked: Vec<bool> = self.parts.iter().map(lists).collect();
         let listed = self.parts.iter().zip(&asked);
@@ -268,8 +269,8 @@ impl View {
     /// Returns the server of a template, for completion. Prefers a server on which the template is
     /// permitted. Falls back to the server of a resource.
     pub(crate) fn template(&self, uri: &str) -> Result<Target, Error> {
-        let has = |part: &&Part| part.offer.templates.iter().any(|item| &*item.key == uri);
-        let of = |part: &Part| self.target(part, ItemKind::Resource, uri);
+        let has = |part: &&ViewPart| part.offer.templates.iter().any(|item| &*item.key == uri);
+        let of = |part: &ViewPart| self.target(part, ItemKind::Resource, uri);
         let mut denied = None;
         for target in self.parts.iter().filter(has).map(of) {
             match target.denied {
@@ -284,8 +285,8 @@ impl View {
     }
 
     /// Returns the starting server that an unknown name or URI may belong to.
-    pub(crate) fn starting(&self, name: &str) -> Option<Starting> {
-        let is_starting = |part: &&Part| {
+    pub(crate) fn starting(&self, name: &str) -> Option<StartingServer> {
+        let is_starting = |part: &&ViewPart| {
             part.offer.hello.is_none()
                 && !part.upstream.is_settled()
                 && part.is_usable(self.preset.as_deref())
@@ -293,15 +294,15 @@ impl View {
         let mut starting = self.parts.iter().filter(is_starting);
         let first = starting.next()?;
         if self.single {
-            return Some(Starting::Server(first.upstream.clone()));
+            return Some(StartingServer::Server(first.upstream.clone()));
         }
         let unwrapped = token::unwrap_uri(name);
         let wrapped = unwrapped.iter().map(|(server, _)| &**server);
         let mut named = names::readings(name).map(|(server, _)| server);
         let meant = |server: &str| self.part(server).filter(is_starting);
         Some(match wrapped.chain(&mut named).find_map(meant) {
-            Some(part) => Starting::Server(part.upstream.clone()),
-            None => Starting::Unknown,
+            Some(part) => StartingServer::Server(part.upstream.clone()),
+            None => StartingServer::Unknown,
         })
     }
 
@@ -321,7 +322,7 @@ impl View {
     }
 
     /// Returns the gateway's own tool for cut texts.
-    pub(crate) fn recover(&self) -> Option<&Recover> {
+    pub(crate) fn recover(&self) -> Option<&PublishedRecoverTool> {
         self.recover.as_ref()
     }
 
@@ -378,7 +379,7 @@ impl View {
         &self,
         kind: ItemKind,
         list: ListKind,
-        published: &Kind,
+        published: &ItemTable,
         name: &str,
     ) -> Result<Target, Error> {
         let mut found: Option<Target> = None;
@@ -419,8 +420,8 @@ impl View {
     }
 
     /// Returns the target for a server's own name or URI.
-    fn target(&self, part: &Part, kind: ItemKind, own: &str) -> Target {
-        let Part { upstream, offer } = part;
+    fn target(&self, part: &ViewPart, kind: ItemKind, own: &str) -> Target {
+        let ViewPart { upstream, offer } = part;
         let name = Raw::string(own);
         let is_tool = kind == ItemKind::Tool;
         let tool = || offer.tools.iter().find(|item| &*item.key == own);
@@ -454,7 +455,7 @@ impl View {
         names
     }
 
-    fn usable(&self) -> impl Iterator<Item = &Part> {
+    fn usable(&self) -> impl Iterator<Item = &ViewPart> {
         let preset = self.preset.as_deref();
         self.parts.iter().filter(move |part| part.is_usable(preset))
     }
@@ -467,14 +468,14 @@ impl View {
         part.offer.tools.iter().find(|item| *item.key == *name)
     }
 
-    fn part(&self, server: &str) -> Option<&Part> {
+    fn part(&self, server: &str) -> Option<&ViewPart> {
         self.parts
             .iter()
             .find(|part| &*part.upstream.slug == server || part.upstream.settings.id == server)
     }
 }
 
-impl Kind {
+impl ItemTable {
     /// Returns the published names nearest to an unknown name, among the permitted items and the
     /// gateway's `own` tools.
     fn nearest(&self, name: &str, own: &[&str]) -> Vec<String> {
@@ -485,13 +486,13 @@ impl Kind {
     }
 }
 
-impl Part {
+impl ViewPart {
     /// Returns true if the preset permits anything of this server.
     fn is_usable(&self, preset: Option<&Preset>) -> bool {
         permission::uses(preset, permit::server_name(&self.upstream))
     }
 
-    fn up(&self) -> Result<&Part, Error> {
+    fn up(&self) -> Result<&ViewPart, Error> {
         if self.offer.hello.is_some() {
             Ok(self)
         } else {

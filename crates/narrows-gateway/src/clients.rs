@@ -22,15 +22,15 @@
 //!   all others immediately get an error with a retry time. The interval doubles up to a minute.
 //!   The same holds for all addresses together, against clients with many addresses. Refusals that
 //!   are held back keep their connections open, so their number is limited. Details are in
-//!   `strikes`.
+//!   `auth_throttle`.
 //! - The rate of log messages is limited, and they contain no part of the token.
 //!
 //! The entry points are [`Clients::identify`] and [`Clients::permit`].
 
+mod auth_throttle;
 mod bucket;
 mod digest;
 mod settings;
-mod strikes;
 #[cfg(test)]
 mod tests;
 mod usage;
@@ -45,11 +45,11 @@ use arc_swap::ArcSwap;
 use narrows_policy::{KnownClient, Principal};
 use tokio::time::{Instant, sleep};
 
-use self::digest::Key;
-pub use self::settings::{ClientSettings, DoorName, Doors, Rate, TokenDigest};
-use self::strikes::{HOLD, Strikes, Verdict};
+use self::auth_throttle::{AuthThrottle, HOLD, ThrottleDecision};
+use self::digest::TokenKey;
+pub use self::settings::{AllowedEntrypoints, ClientSettings, EntrypointName, Rate, TokenDigest};
 pub use self::usage::ClientPermit;
-pub(crate) use self::usage::ClientSeat;
+pub(crate) use self::usage::SessionPermit;
 use self::usage::Usage;
 use crate::error::Error;
 use crate::meter::{Meter, RefusedFor};
@@ -61,16 +61,16 @@ const MAX_TOKEN: usize = 512;
 
 /// The origin of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Peer {
+pub struct PeerAddress {
     pub address: IpAddr,
     /// True if the request was made on this machine. A loopback address is not sufficient: a local
     /// proxy has one too and forwards requests of others.
-    pub from_here: bool,
+    pub is_local: bool,
 }
 
 /// The reasons why a client could not be identified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unidentified {
+pub enum IdentifyError {
     /// The request has no token but needs one.
     Missing,
     /// No client has this token.
@@ -84,7 +84,7 @@ pub enum Unidentified {
 pub struct ClientReport {
     pub name: String,
     pub has_token: bool,
-    pub doors: Doors,
+    pub entrypoints: AllowedEntrypoints,
     pub preset: Option<String>,
     pub rate: Option<Rate>,
     pub max_calls: Option<usize>,
@@ -99,8 +99,8 @@ pub struct ClientReport {
 
 /// The table of clients.
 pub(crate) struct Clients {
-    table: ArcSwap<Table>,
-    strikes: Strikes,
+    table: ArcSwap<ClientTable>,
+    auth_throttle: AuthThrottle,
     /// The start of time for the buckets.
     epoch: Instant,
     meter: Arc<Meter>,
@@ -109,17 +109,17 @@ pub(crate) struct Clients {
 }
 
 #[derive(Default)]
-struct Table {
-    clients: Vec<Arc<Client>>,
-    by_name: HashMap<Arc<str>, Arc<Client>>,
+struct ClientTable {
+    clients: Vec<Arc<ClientEntry>>,
+    by_name: HashMap<Arc<str>, Arc<ClientEntry>>,
 }
 
-struct Client {
+struct ClientEntry {
     name: Arc<str>,
     /// The number of the table in which the client got its present token.
     stamp: u64,
     settings: ClientSettings,
-    key: Option<Key>,
+    key: Option<TokenKey>,
     usage: Arc<Usage>,
 }
 
@@ -127,7 +127,7 @@ impl Clients {
     pub(crate) fn new(settings: &[ClientSettings], meter: &Arc<Meter>) -> Clients {
         let clients = Clients {
             table: ArcSwap::default(),
-            strikes: Strikes::default(),
+            auth_throttle: AuthThrottle::default(),
             epoch: Instant::now(),
             meter: meter.clone(),
             replaced: AtomicU64::new(0),
@@ -140,7 +140,7 @@ impl Clients {
     /// were identified by a replaced token lose their rights.
     pub(crate) fn replace(&self, settings: &[ClientSettings]) {
         let stamp = self.replaced.fetch_add(1, Ordering::Relaxed) + 1;
-        let new = Table::new(settings, &self.table.load(), stamp);
+        let new = ClientTable::new(settings, &self.table.load(), stamp);
         self.table.store(Arc::new(new));
     }
 
@@ -148,44 +148,48 @@ impl Clients {
     pub(crate) async fn identify(
         &self,
         token: Option<&str>,
-        peer: Peer,
-    ) -> Result<Principal, Unidentified> {
+        peer: PeerAddress,
+    ) -> Result<Principal, IdentifyError> {
         let table = self.table.load();
         if table.clients.is_empty() {
             return Ok(Principal::Anonymous);
         }
         let found = match token {
-            Some(token) => table.find(token).ok_or(Unidentified::Wrong),
-            None => table.anonymous(peer).ok_or(Unidentified::Missing),
+            Some(token) => table.find(token).ok_or(IdentifyError::Wrong),
+            None => table.anonymous(peer).ok_or(IdentifyError::Missing),
         };
         let found = found.map(|client| Principal::Client(client.known()));
         // Dropped before the delay below.
         drop(table);
-        if found != Err(Unidentified::Wrong) {
+        if found != Err(IdentifyError::Wrong) {
             return found;
         }
         self.meter.refused(RefusedFor::Token);
-        match self.strikes.strike(peer.address) {
-            Verdict::AtOnce => Err(Unidentified::Wrong),
-            Verdict::Held(_place) => {
+        match self.auth_throttle.record_failure(peer.address) {
+            ThrottleDecision::RefuseNow => Err(IdentifyError::Wrong),
+            ThrottleDecision::RefuseDelayed(_place) => {
                 // Boxed because the delay is rare.
                 Box::pin(sleep(HOLD)).await;
-                Err(Unidentified::Wrong)
+                Err(IdentifyError::Wrong)
             }
-            Verdict::Refused { after } => Err(Unidentified::Throttled { after }),
+            ThrottleDecision::Refused { after } => Err(IdentifyError::Throttled { after }),
         }
     }
 
     /// Returns true if the rights of a principal include `asked`. Principals that are not in the
     /// table have no rights. If the table is empty, everyone has all rights.
-    pub(crate) fn may(&self, principal: &Principal, asked: impl FnOnce(&Doors) -> bool) -> bool {
+    pub(crate) fn may(
+        &self,
+        principal: &Principal,
+        asked: impl FnOnce(&AllowedEntrypoints) -> bool,
+    ) -> bool {
         let table = self.table.load();
         match principal {
             Principal::Local => true,
             Principal::Anonymous => table.clients.is_empty(),
             Principal::Client(known) => table
                 .known(known)
-                .is_some_and(|client| asked(&client.settings.doors)),
+                .is_some_and(|client| asked(&client.settings.entrypoints)),
         }
     }
 
@@ -225,19 +229,19 @@ impl Clients {
     /// Permits one session, until the seat is dropped. If there are other clients, a client without
     /// its own limit gets at most half of the gateway's `max_sessions`, so that it cannot use up
     /// all of them.
-    pub(crate) fn seat(
+    pub(crate) fn session_permit(
         &self,
         principal: &Principal,
         max_sessions: usize,
-    ) -> Result<ClientSeat, Error> {
+    ) -> Result<SessionPermit, Error> {
         let Some(client) = self.client(principal)? else {
-            return Ok(ClientSeat::free());
+            return Ok(SessionPermit::free());
         };
         let has_others = self.table.load().clients.len() > 1;
         let share = has_others.then_some(max_sessions.div_ceil(2));
         let max = client.settings.max_sessions.or(share);
-        let seat = client.usage.start_session(max);
-        seat.ok_or_else(|| {
+        let session_permit = client.usage.start_session(max);
+        session_permit.ok_or_else(|| {
             self.meter.refused(RefusedFor::Sessions);
             Error::ClientSessions {
                 client: client.settings.name.clone(),
@@ -253,7 +257,7 @@ impl Clients {
 
     /// Returns the client behind a principal, or `None` if the principal has no limits. Returns an
     /// error for a client that was removed from the table, because its sessions have ended.
-    fn client(&self, principal: &Principal) -> Result<Option<Arc<Client>>, Error> {
+    fn client(&self, principal: &Principal) -> Result<Option<Arc<ClientEntry>>, Error> {
         let Principal::Client(known) = principal else {
             return Ok(None);
         };
@@ -262,7 +266,7 @@ impl Clients {
         Ok(Some(client.clone()))
     }
 
-    fn take_turn(&self, client: &Client) -> Result<(), Error> {
+    fn take_turn(&self, client: &ClientEntry) -> Result<(), Error> {
         let Some(rate) = client.settings.rate else {
             client.usage.count_call();
             return Ok(());
@@ -280,16 +284,16 @@ impl Clients {
     }
 }
 
-impl Table {
-    fn new(settings: &[ClientSettings], old: &Table, stamp: u64) -> Table {
-        let mut table = Table::default();
+impl ClientTable {
+    fn new(settings: &[ClientSettings], old: &ClientTable, stamp: u64) -> ClientTable {
+        let mut table = ClientTable::default();
         for settings in settings {
             let name: Arc<str> = settings.name.as_str().into();
             let before = old.by_name.get(&name);
             let same = before.filter(|before| before.settings.token == settings.token);
-            let client = Arc::new(Client {
+            let client = Arc::new(ClientEntry {
                 settings: settings.clone(),
-                key: settings.token.as_ref().map(Key::of),
+                key: settings.token.as_ref().map(TokenKey::of),
                 usage: before.map_or_else(Arc::default, |before| before.usage.clone()),
                 name: name.clone(),
                 stamp: same.map_or(stamp, |before| before.stamp),
@@ -301,28 +305,28 @@ impl Table {
     }
 
     /// Returns a client if its token is still the one that identified it.
-    fn known(&self, known: &KnownClient) -> Option<&Arc<Client>> {
+    fn known(&self, known: &KnownClient) -> Option<&Arc<ClientEntry>> {
         let client = self.by_name.get(&known.name)?;
         (client.stamp == known.stamp).then_some(client)
     }
 
-    fn find(&self, token: &str) -> Option<&Arc<Client>> {
+    fn find(&self, token: &str) -> Option<&Arc<ClientEntry>> {
         // An empty token is refused even if its digest is configured.
         if token.is_empty() || token.len() > MAX_TOKEN {
             return None;
         }
-        let key = Key::of(&TokenDigest::of(token));
+        let key = TokenKey::of(&TokenDigest::of(token));
         let keys = self.clients.iter().map(|client| client.key.as_ref());
         self.clients.get(key.position(keys)?)
     }
 
-    fn anonymous(&self, peer: Peer) -> Option<&Arc<Client>> {
+    fn anonymous(&self, peer: PeerAddress) -> Option<&Arc<ClientEntry>> {
         let client = self.by_name.get(ClientSettings::ANONYMOUS)?;
-        (peer.from_here && client.key.is_none()).then_some(client)
+        (peer.is_local && client.key.is_none()).then_some(client)
     }
 }
 
-impl Client {
+impl ClientEntry {
     fn known(&self) -> KnownClient {
         KnownClient {
             name: self.name.clone(),
@@ -334,7 +338,7 @@ impl Client {
         let ClientSettings {
             name,
             token,
-            doors,
+            entrypoints,
             preset,
             rate,
             max_calls,
@@ -343,7 +347,7 @@ impl Client {
         ClientReport {
             name,
             has_token: token.is_some(),
-            doors,
+            entrypoints,
             preset,
             rate,
             max_calls,
@@ -356,29 +360,29 @@ impl Client {
     }
 }
 
-impl Doors {
+impl AllowedEntrypoints {
     /// Returns true if the endpoint of this name is included.
     pub(crate) fn has_endpoint(&self, name: &str) -> bool {
-        self.any(|door| matches!(door, DoorName::Endpoint(own) if own == name))
+        self.any(|entrypoint| matches!(entrypoint, EntrypointName::Endpoint(own) if own == name))
     }
 
     /// Returns true if the entry points of the server with this id are included.
     pub(crate) fn has_server(&self, id: &str) -> bool {
-        self.any(|door| match door {
-            DoorName::Server(own) => own == id,
-            DoorName::AnyServer => true,
-            DoorName::Endpoint(_) | DoorName::Pruner => false,
+        self.any(|entrypoint| match entrypoint {
+            EntrypointName::Server(own) => own == id,
+            EntrypointName::AnyServer => true,
+            EntrypointName::Endpoint(_) | EntrypointName::Pruner => false,
         })
     }
 
     pub(crate) fn has_pruner(&self) -> bool {
-        self.any(|door| *door == DoorName::Pruner)
+        self.any(|entrypoint| *entrypoint == EntrypointName::Pruner)
     }
 
-    fn any(&self, wanted: impl Fn(&DoorName) -> bool) -> bool {
+    fn any(&self, wanted: impl Fn(&EntrypointName) -> bool) -> bool {
         match self {
-            Doors::All => true,
-            Doors::These(doors) => doors.iter().any(wanted),
+            AllowedEntrypoints::All => true,
+            AllowedEntrypoints::These(entrypoints) => entrypoints.iter().any(wanted),
         }
     }
 }

@@ -7,7 +7,7 @@ use arc_swap::ArcSwap;
 use narrows_wire::Raw;
 use parking_lot::Mutex;
 
-use crate::catalogue::{Part, Plan, Scope, Uris, View, changes};
+use crate::catalogue::{EndpointScope, Uris, View, ViewPart, ViewPlan, changes};
 use narrows_results::shaping::Shaping;
 use narrows_upstream::exchange::Notice;
 
@@ -26,12 +26,12 @@ pub(crate) struct ClientPresets {
     /// Replaces the preset of the endpoint.
     pub(crate) instead: Option<String>,
     /// Applies in addition to the preset of the endpoint.
-    pub(crate) besides: Option<String>,
+    pub(crate) additional: Option<String>,
 }
 
 /// The view of an endpoint for all clients under the same presets.
 pub(crate) struct PresetView {
-    plan: Plan,
+    plan: ViewPlan,
     view: ArcSwap<View>,
 }
 
@@ -74,7 +74,7 @@ impl Endpoint {
     }
 
     /// Rebuilds every view. Returns true if the lists of any view have changed.
-    pub(crate) fn rebuild(&self, parts: &[Part]) -> bool {
+    pub(crate) fn rebuild(&self, parts: &[ViewPart]) -> bool {
         let mut differs = false;
         self.forget_unused();
         // Built outside the lock because it takes time.
@@ -88,7 +88,11 @@ impl Endpoint {
     }
 
     /// Rebuilds every view with a new plan. Returns true if the lists of any view have changed.
-    pub(crate) fn renew(&self, parts: &[Part], plan: impl Fn(&ClientPresets) -> Plan) -> bool {
+    pub(crate) fn renew(
+        &self,
+        parts: &[ViewPart],
+        plan: impl Fn(&ClientPresets) -> ViewPlan,
+    ) -> bool {
         let mut differs = false;
         self.forget_unused();
         let mut views = self.views.lock();
@@ -115,7 +119,7 @@ impl Endpoint {
 }
 
 impl PresetView {
-    pub(crate) fn new(plan: Plan, parts: &[Part]) -> PresetView {
+    pub(crate) fn new(plan: ViewPlan, parts: &[ViewPart]) -> PresetView {
         PresetView {
             view: ArcSwap::from_pointee(View::build(&plan, parts)),
             plan,
@@ -126,13 +130,14 @@ impl PresetView {
         self.view.load_full()
     }
 
-    pub(crate) fn plan(&self) -> &Plan {
+    pub(crate) fn plan(&self) -> &ViewPlan {
         &self.plan
     }
 
     /// Adds the name of its server to a notice if the endpoint joins several servers.
     pub(crate) fn signed(&self, notice: Notice) -> Notice {
-        let (Scope::Joined(settings), Some(server)) = (&self.plan.scope, &notice.server) else {
+        let (EndpointScope::Joined(settings), Some(server)) = (&self.plan.scope, &notice.server)
+        else {
             return notice;
         };
         let server = Raw::string(server);

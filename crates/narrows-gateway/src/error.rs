@@ -72,7 +72,7 @@ pub enum Error {
     #[error("The gateway is shutting down. Try again when it has restarted")]
     ShuttingDown,
     /// The gateway shut down before the call ended.
-    #[error("The gateway is shutting down and stopped waiting for this call{}", told_progress(*sent))]
+    #[error("The gateway is shutting down and stopped waiting for this call{}", interrupted_progress(*sent))]
     Interrupted {
         /// True if the server may have received the call.
         sent: bool,
@@ -154,7 +154,7 @@ impl Error {
     }
 
     /// Returns the stable error code for programs, `data.code` on the wire.
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         use Error::*;
         match self {
             Upstream(error) => error.as_str(),
@@ -218,7 +218,7 @@ fn by_rules(denial: &Denial) -> String {
 }
 
 /// Returns the end of the message that a call was interrupted.
-fn told_progress(sent: bool) -> &'static str {
+fn interrupted_progress(sent: bool) -> &'static str {
     match sent {
         true => {
             ". Its server may have received it: check whether it was carried out before you repeat it"

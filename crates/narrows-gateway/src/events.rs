@@ -2,7 +2,7 @@
 //!
 //! An event becomes a `tracing` event with the target `narrows::event`, its name in `event`, JSON
 //! text in `payload` and its time in `at_ms`. The call path records events with [`step`] and
-//! [`trouble`]; `queue` formats and logs them shortly afterwards. `limit` decides which calls are
+//! [`log_failure`]; `queue` formats and logs them shortly afterwards. `limit` decides which calls are
 //! logged. Bodies are not parsed. Arguments are copied up to a limit and the values of
 //! secret-looking members are removed. Only the size of results is logged.
 
@@ -22,22 +22,22 @@ const MAX_BYTES: usize = 2_000;
 
 /// Identifies a request in all its log events.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Tag {
+pub(crate) struct RequestTag {
     session: u64,
     pub(crate) request: u64,
     /// False if the call is beyond the limit of the log.
     is_logged: bool,
 }
 
-impl Tag {
+impl RequestTag {
     /// Returns the tag of a request and counts the request against the limit of the log.
-    pub(crate) fn of(session: u64, request: u64) -> Tag {
+    pub(crate) fn of(session: u64, request: u64) -> RequestTag {
         let is_wanted = tracing::enabled!(target: "narrows::event", Level::INFO);
         let is_logged = is_wanted && queue::CALLS.admit();
         if is_wanted && !is_logged {
             queue::report_soon();
         }
-        Tag {
+        RequestTag {
             session,
             request,
             is_logged,
@@ -45,8 +45,8 @@ impl Tag {
     }
 
     /// Returns the tag of a request whose failures alone are logged.
-    pub(crate) const fn unlogged(session: u64, request: u64) -> Tag {
-        Tag {
+    pub(crate) const fn unlogged(session: u64, request: u64) -> RequestTag {
+        RequestTag {
             session,
             request,
             is_logged: false,
@@ -67,7 +67,7 @@ enum Severity {
 
 /// The value of an event's member, in a form that is cheap to create on the call path.
 #[derive(Debug)]
-pub(crate) enum Value {
+pub(crate) enum EventValue {
     Null,
     Number(u64),
     /// A fixed text, such as a method or an error code.
@@ -85,9 +85,9 @@ pub(crate) enum Value {
 }
 
 /// Records a step of a call.
-pub(crate) fn step<V: Into<Value>>(
+pub(crate) fn step<V: Into<EventValue>>(
     name: &'static str,
-    tag: Tag,
+    tag: RequestTag,
     members: impl FnOnce() -> Vec<(&'static str, V)>,
 ) {
     if tag.is_logged {
@@ -96,9 +96,9 @@ pub(crate) fn step<V: Into<Value>>(
 }
 
 /// Records a failure. Failures of calls beyond the limit are logged too, up to a separate limit.
-pub(crate) fn trouble<V: Into<Value>>(
+pub(crate) fn log_failure<V: Into<EventValue>>(
     name: &'static str,
-    tag: Tag,
+    tag: RequestTag,
     members: impl FnOnce() -> Vec<(&'static str, V)>,
 ) {
     if !tracing::enabled!(target: "narrows::event", Level::WARN) {
@@ -116,10 +116,10 @@ pub fn flush() {
     queue::flush();
 }
 
-fn note<V: Into<Value>>(
+fn note<V: Into<EventValue>>(
     severity: Severity,
     name: &'static str,
-    tag: Tag,
+    tag: RequestTag,
     members: Vec<(&'static str, V)>,
 ) {
     let members = members
@@ -130,37 +130,37 @@ fn note<V: Into<Value>>(
 }
 
 /// Returns the part of a peer's JSON that the log may contain.
-pub(crate) fn shown(raw: &Raw) -> Value {
+pub(crate) fn shown(raw: &Raw) -> EventValue {
     sent(raw.as_str(), raw.len())
 }
 
 /// Returns the same for the beginning of JSON with a full length of `length` bytes.
-pub(crate) fn sent(start: &str, length: usize) -> Value {
+pub(crate) fn sent(start: &str, length: usize) -> EventValue {
     let bytes = start.as_bytes();
-    Value::Sent {
+    EventValue::Sent {
         start: bytes[..bytes.len().min(MAX_BYTES)].into(),
         length,
     }
 }
 
 /// Returns a text that may contain a peer's data, cut to a maximum length.
-pub(crate) fn cut(text: &str) -> Value {
-    Value::Text(match text.char_indices().nth(MAX_BYTES / 4) {
+pub(crate) fn cut(text: &str) -> EventValue {
+    EventValue::Text(match text.char_indices().nth(MAX_BYTES / 4) {
         Some((end, _)) => format!("{}…", &text[..end]).into(),
         None => text.into(),
     })
 }
 
-impl Value {
+impl EventValue {
     fn to_raw(&self) -> Raw {
         match self {
-            Value::Null => Raw::from_static("null"),
-            Value::Number(number) => Raw::number(*number),
-            Value::Word(text) => Raw::string(text),
-            Value::Shared(text) => Raw::string(text),
-            Value::Text(text) => Raw::string(text),
-            Value::Json(raw) => raw.clone(),
-            Value::Sent { start, length } => sent_to_raw(start, *length),
+            EventValue::Null => Raw::from_static("null"),
+            EventValue::Number(number) => Raw::number(*number),
+            EventValue::Word(text) => Raw::string(text),
+            EventValue::Shared(text) => Raw::string(text),
+            EventValue::Text(text) => Raw::string(text),
+            EventValue::Json(raw) => raw.clone(),
+            EventValue::Sent { start, length } => sent_to_raw(start, *length),
         }
     }
 }
@@ -179,26 +179,26 @@ fn sent_to_raw(start: &[u8], length: usize) -> Raw {
     ))
 }
 
-impl From<Raw> for Value {
-    fn from(raw: Raw) -> Value {
-        Value::Json(raw)
+impl From<Raw> for EventValue {
+    fn from(raw: Raw) -> EventValue {
+        EventValue::Json(raw)
     }
 }
 
-impl From<&Arc<str>> for Value {
-    fn from(text: &Arc<str>) -> Value {
-        Value::Shared(text.clone())
+impl From<&Arc<str>> for EventValue {
+    fn from(text: &Arc<str>) -> EventValue {
+        EventValue::Shared(text.clone())
     }
 }
 
-impl From<&'static str> for Value {
-    fn from(text: &'static str) -> Value {
-        Value::Word(text)
+impl From<&'static str> for EventValue {
+    fn from(text: &'static str) -> EventValue {
+        EventValue::Word(text)
     }
 }
 
-impl From<usize> for Value {
-    fn from(number: usize) -> Value {
-        Value::Number(number as u64)
+impl From<usize> for EventValue {
+    fn from(number: usize) -> EventValue {
+        EventValue::Number(number as u64)
     }
 }

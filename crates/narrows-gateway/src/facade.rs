@@ -7,18 +7,18 @@
 //! request. Only items that a preset forbids cause an error.
 
 mod answer;
-mod dress;
 mod entry;
 mod exec;
 mod failure;
 mod find;
+mod format_result;
 mod inspect;
 mod request;
 mod servers;
 mod settings;
-mod telling;
 #[cfg(test)]
 mod tests;
+mod tool_index;
 mod topics;
 
 use std::sync::{Arc, OnceLock};
@@ -28,12 +28,12 @@ use narrows_shape::budget::RecoveryForm;
 use narrows_shape::search::Index;
 use narrows_wire::Raw;
 
-pub(crate) use self::dress::ResultForm;
 pub use self::exec::NAME as EXEC_TOOL;
 pub(crate) use self::failure::call_failure;
+pub(crate) use self::format_result::ResultForm;
 use self::servers::{Refusal, Servers};
-pub use self::settings::{Encoding, FacadeSettings, Telling};
-use self::telling::Listing;
+pub use self::settings::{Encoding, FacadeSettings, ListingDetail};
+use self::tool_index::ToolIndex;
 use crate::error::Error;
 use crate::permit;
 use crate::target::Target;
@@ -42,7 +42,7 @@ use narrows_upstream::{Item, Upstream};
 
 /// The way in which clients learn of the available tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum FacadeMode {
     /// From the description of `inspect`.
     Lazy,
     /// By searching.
@@ -58,19 +58,19 @@ pub(crate) enum OwnTool {
 }
 
 /// A server that is up, with the tools that it offers.
-pub(crate) struct Shelf {
+pub(crate) struct ServerTools {
     pub(crate) upstream: Arc<Upstream>,
     pub(crate) server_info: Raw,
     pub(crate) instructions: Option<String>,
     /// The rule of the preset that denies the whole server.
     pub(crate) denied: Option<Arc<Denial>>,
-    pub(crate) tools: Vec<Shown>,
-    pub(crate) hidden: Vec<Hidden>,
-    pub(crate) task_only: Vec<TaskOnly>,
+    pub(crate) tools: Vec<VisibleTool>,
+    pub(crate) hidden: Vec<HiddenTool>,
+    pub(crate) task_only: Vec<TaskOnlyTool>,
 }
 
 /// A tool that may be used.
-pub(crate) struct Shown {
+pub(crate) struct VisibleTool {
     pub(crate) item: Item,
     /// The name of the tool on endpoints that list it.
     pub(crate) published: Box<str>,
@@ -79,20 +79,20 @@ pub(crate) struct Shown {
 }
 
 /// A tool that the preset in force does not allow.
-pub(crate) struct Hidden {
+pub(crate) struct HiddenTool {
     pub(crate) name: Box<str>,
     pub(crate) published: Box<str>,
     pub(crate) denial: Arc<Denial>,
 }
 
 /// A tool that runs only as a task and cannot be called on this endpoint.
-pub(crate) struct TaskOnly {
+pub(crate) struct TaskOnlyTool {
     pub(crate) name: Box<str>,
     pub(crate) published: Box<str>,
 }
 
 /// The action that a call of `exec` requests.
-pub(crate) enum Errand {
+pub(crate) enum ExecPlan {
     /// Calls this tool. The arguments match its schema.
     Call {
         target: Target,
@@ -100,7 +100,7 @@ pub(crate) enum Errand {
         published: Box<str>,
         arguments: Raw,
         /// The search options for the result.
-        looks_for: ResultArguments,
+        result_arguments: ResultArguments,
     },
     /// Recovers cut text, with the arguments for the gateway's own tool.
     Recover(Option<Raw>),
@@ -109,11 +109,11 @@ pub(crate) enum Errand {
 }
 
 pub(crate) struct Facade {
-    way: Way,
+    mode: FacadeMode,
     settings: FacadeSettings,
     servers: Servers,
     /// The description that lists the servers.
-    listing: Listing,
+    listing: ToolIndex,
     /// The maximum number of characters of text in one result.
     max_chars: usize,
     /// The name of the recovery tool in calls of `exec`. `None` if nothing is cut.
@@ -127,19 +127,19 @@ impl Facade {
     /// facade is created with every change of a server, so data that is not part of the lists is
     /// created on first use.
     pub(crate) fn new(
-        way: Way,
+        mode: FacadeMode,
         settings: FacadeSettings,
-        shelves: Vec<Shelf>,
+        tools_by_server: Vec<ServerTools>,
         down: Vec<Arc<Upstream>>,
         policies: &Policies,
         cuts: bool,
     ) -> Facade {
-        let servers = Servers::new(shelves, down, cuts);
+        let servers = Servers::new(tools_by_server, down, cuts);
         Facade {
-            way,
-            listing: match way {
-                Way::Lazy => telling::listing(&servers, &settings),
-                Way::Search => topics::listing(&servers, &settings),
+            mode,
+            listing: match mode {
+                FacadeMode::Lazy => tool_index::listing(&servers, &settings),
+                FacadeMode::Search => topics::listing(&servers, &settings),
             },
             recover: cuts.then(|| exec::recover_name(&servers)),
             settings,
@@ -153,9 +153,9 @@ impl Facade {
     /// listed by the view.
     pub(crate) fn own_tools(&self) -> Vec<Raw> {
         let recover = self.recover.as_deref();
-        match self.way {
-            Way::Lazy => vec![inspect::tool(&self.listing.text), exec::tool(recover)],
-            Way::Search => vec![
+        match self.mode {
+            FacadeMode::Lazy => vec![inspect::tool(&self.listing.text), exec::tool(recover)],
+            FacadeMode::Search => vec![
                 find::tool(&self.listing.text),
                 inspect::tool(inspect::AFTER_SEARCH),
                 exec::tool(recover),
@@ -166,33 +166,33 @@ impl Facade {
     /// Returns true if the tool is listed in addition to the gateway's own tools.
     pub(crate) fn is_pinned(&self, upstream: &Upstream, name: &str) -> bool {
         let fits = |pattern: &Pattern| pattern.matches(permit::server_name(upstream), name);
-        self.way == Way::Search && self.settings.pin.iter().any(fits)
+        self.mode == FacadeMode::Search && self.settings.pin.iter().any(fits)
     }
 
     /// Returns the gateway's own tool of this name.
     pub(crate) fn own(&self, name: &str) -> Option<OwnTool> {
-        match (self.way, name) {
+        match (self.mode, name) {
             (_, inspect::NAME) => Some(OwnTool::Inspect),
             (_, exec::NAME) => Some(OwnTool::Exec),
-            (Way::Search, find::NAME) => Some(OwnTool::Search),
+            (FacadeMode::Search, find::NAME) => Some(OwnTool::Search),
             _ => None,
         }
     }
 
     /// The names of the gateway's own tools on this endpoint.
     pub(crate) fn own_names(&self) -> impl Iterator<Item = &'static str> {
-        let search = (self.way == Way::Search).then_some(find::NAME);
+        let search = (self.mode == FacadeMode::Search).then_some(find::NAME);
         [inspect::NAME, exec::NAME].into_iter().chain(search)
     }
 
     /// Returns the `instructions` of the `initialize` result.
     pub(crate) fn instructions(&self) -> String {
-        let how = match self.way {
-            Way::Lazy => {
+        let how = match self.mode {
+            FacadeMode::Lazy => {
                 "Call tools with exec(server_name, tool_name, arguments); the description of \
                  inspect lists them, inspect(server_name, tool_name) shows a schema."
             }
-            Way::Search => {
+            FacadeMode::Search => {
                 "Find tools with search_tools(query), call them with exec(server_name, \
                  tool_name, arguments); inspect(server_name) shows all of a server."
             }
@@ -201,7 +201,7 @@ impl Facade {
             Some(recover) => format!(
                 "{how} Long results are cut to a digest: pass find or goal to exec, or query \
                  the full text with exec(\"{}\", \"{recover}\", {{\"prune_id\", \"query\"}}).",
-                servers::OURS
+                servers::GATEWAY_NAME
             ),
             None => how.to_owned(),
         }
@@ -209,12 +209,12 @@ impl Facade {
 
     /// Describes the tools of a server. Mistakes in the arguments are reported as a result.
     pub(crate) fn inspect(&self, arguments: Option<&Raw>) -> Result<Raw, Error> {
-        told(self.inspected(arguments))
+        into_result(self.inspected(arguments))
     }
 
     /// Returns the tools that fit a task, best first.
     pub(crate) fn search(&self, arguments: Option<&Raw>) -> Result<Raw, Error> {
-        told(self.found(arguments))
+        into_result(self.found(arguments))
     }
 
     /// Returns the recovery tool in the form in which clients call it.
@@ -226,23 +226,23 @@ impl Facade {
     }
 
     /// Returns the action that a call of `exec` requests.
-    pub(crate) fn exec(&self, arguments: Option<&Raw>) -> Result<Errand, Error> {
-        match self.errand(arguments) {
-            Ok(errand) => Ok(errand),
-            Err(Refusal::Told(result)) => Ok(Errand::Answered(result)),
+    pub(crate) fn exec(&self, arguments: Option<&Raw>) -> Result<ExecPlan, Error> {
+        match self.exec_plan(arguments) {
+            Ok(exec_plan) => Ok(exec_plan),
+            Err(Refusal::ErrorResult(result)) => Ok(ExecPlan::Answered(result)),
             Err(Refusal::Denied(error)) => Err(error),
         }
     }
 
     /// Formats a tool's result for `exec`, after its repair and its budget.
-    pub(crate) fn dress(&self, result: Raw, form: ResultForm) -> Raw {
-        dress::dress(result, &self.settings, form)
+    pub(crate) fn format_result(&self, result: Raw, form: ResultForm) -> Raw {
+        format_result::format_result(result, &self.settings, form)
     }
 }
 
-fn told(answer: Result<Raw, Refusal>) -> Result<Raw, Error> {
+fn into_result(answer: Result<Raw, Refusal>) -> Result<Raw, Error> {
     match answer {
-        Ok(result) | Err(Refusal::Told(result)) => Ok(result),
+        Ok(result) | Err(Refusal::ErrorResult(result)) => Ok(result),
         Err(Refusal::Denied(error)) => Err(error),
     }
 }

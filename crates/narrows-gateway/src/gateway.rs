@@ -36,18 +36,18 @@ pub use self::report::{Health, ListedTool, ToolReport, UpstreamReport};
 pub use crate::applied::Applied;
 use crate::builtin::{Builtins, Pruner};
 use crate::call::ViewSource;
-use crate::catalogue::{Part, View, changes};
+use crate::catalogue::{View, ViewPart, changes};
 use crate::clients::{ClientPermit, Clients};
 use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::feed::{CallRecord, Feed, Happening};
+use crate::event_bus::{CallRecord, EventBus, GatewayEvent};
 use crate::meter::{CountedStore, Meter};
 use crate::observer::RequestObserver;
 use crate::plain::{ForwardError, PlainRequest, PlainServices, Reply};
 use crate::session::{LogLevel, Session, SessionHost, SessionServices};
 use crate::settings::Settings;
 use crate::subscribers::Subscribers;
-use narrows_results::recovery_store::{self, Store, totals::write_totals};
+use narrows_results::recovery_store::{self, RecoveryStore, totals::write_totals};
 use narrows_results::shaping::Shaping;
 use narrows_upstream::chain;
 use narrows_upstream::exchange::{Ask, AskKey, EventStream, Notice, Refusal};
@@ -63,7 +63,7 @@ pub struct Gateway(Arc<Inner>);
 
 /// The entry point that a client uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Door<'a> {
+pub enum Entrypoint<'a> {
     /// `/mcp`, `/mcp/{name}` or stdio: all upstreams, joined.
     Endpoint(&'a str),
     /// `/servers/{id}/mcp`: one upstream with its own names. The name is an id or a slug.
@@ -82,7 +82,7 @@ pub struct Opened {
 pub(crate) struct Inner {
     config: ArcSwap<ActiveConfig>,
     context: ConfigContext,
-    surroundings: Arc<UpstreamContext>,
+    upstream_context: Arc<UpstreamContext>,
     shaping: Arc<Shaping>,
     pub(crate) meter: Arc<Meter>,
     pruner: Arc<Pruner>,
@@ -90,7 +90,7 @@ pub(crate) struct Inner {
     folder: Option<PathBuf>,
     services: Arc<SessionServices>,
     pub(crate) memory: Memory,
-    pub(crate) feed: Arc<Feed>,
+    pub(crate) event_bus: Arc<EventBus>,
     sessions: Mutex<HashMap<u64, Arc<Session>>>,
     last_session: AtomicU64,
     /// The number of the change that the views include. Locked while views or their inputs change.
@@ -109,8 +109,11 @@ impl Gateway {
         for upstream in &inner.config().upstreams {
             inner.begin(upstream);
         }
-        inner.services.tasks.spawn(keep_views(inner.clone()));
-        inner.services.tasks.spawn(end_what_is_idle(inner.clone()));
+        inner.services.tasks.spawn(maintain_views(inner.clone()));
+        inner
+            .services
+            .tasks
+            .spawn(close_idle_sessions(inner.clone()));
         Gateway(inner)
     }
 
@@ -119,8 +122,8 @@ impl Gateway {
         &self.0.pruner
     }
 
-    pub fn has_door(&self, door: Door<'_>) -> bool {
-        self.0.config().endpoint(door).is_some()
+    pub fn has_entrypoint(&self, entrypoint: Entrypoint<'_>) -> bool {
+        self.0.config().endpoint(entrypoint).is_some()
     }
 
     /// Returns the memory account of a client with a token, which covers all its sessions and
@@ -159,21 +162,21 @@ impl Gateway {
             None => self.0.services.clients.permit(principal)?,
         };
         let config = self.0.config();
-        let besides = config.preset_of(principal);
+        let additional = config.preset_of(principal);
         let plain_routes = &config.plain_routes;
-        let forwarded = plain_routes.forward(server, principal, besides, request);
+        let forwarded = plain_routes.forward(server, principal, additional, request);
         let reply = self.0.drain.carry(forwarded).await;
-        reply.map_err(|error| error.told_to(|id| self.may_forward(principal, id)))
+        reply.map_err(|error| error.redacted_for(|id| self.may_forward(principal, id)))
     }
 
     /// Subscribes to events, except for calls.
-    pub fn listen(&self) -> broadcast::Receiver<Arc<Happening>> {
-        self.0.feed.listen()
+    pub fn listen(&self) -> broadcast::Receiver<Arc<GatewayEvent>> {
+        self.0.event_bus.listen()
     }
 
     /// Subscribes to completed calls.
-    pub fn listen_to_calls(&self) -> broadcast::Receiver<Arc<Happening>> {
-        self.0.feed.listen_to_calls()
+    pub fn listen_to_calls(&self) -> broadcast::Receiver<Arc<GatewayEvent>> {
+        self.0.event_bus.listen_to_calls()
     }
 
     /// Returns the mark that identifies this gateway in the `narrows-gateway` header of every
@@ -191,13 +194,13 @@ impl Gateway {
     /// Returns the header for forwarding a plain request with this header, or `None` if the request
     /// must not be forwarded.
     pub fn passed_on(&self, came_with: &HeaderValue) -> Option<HeaderValue> {
-        let http = &self.0.surroundings.http;
+        let http = &self.0.upstream_context.http;
         chain::passed_on(came_with, http.mark(), http.marks())
     }
 
     /// Returns the recent calls, the newest first.
     pub fn calls(&self) -> Vec<Arc<CallRecord>> {
-        self.0.feed.calls()
+        self.0.event_bus.calls()
     }
 
     /// Waits until every enabled upstream is up or has failed once.
@@ -222,13 +225,13 @@ impl Gateway {
         {
             tracing::warn!("some background tasks did not end in time");
         }
-        self.0.keep_house().await;
+        self.0.run_maintenance().await;
     }
 }
 
 impl Inner {
     pub(crate) fn mark(&self) -> &str {
-        self.surroundings.http.mark()
+        self.upstream_context.http.mark()
     }
 
     fn new(settings: Settings) -> Inner {
@@ -238,36 +241,36 @@ impl Inner {
         );
         let meter = Arc::<Meter>::default();
         let store = CountedStore::new(recovery_store::open(&settings.recovery), &meter);
-        let store: Arc<dyn Store> = Arc::new(store);
+        let store: Arc<dyn RecoveryStore> = Arc::new(store);
         let stop = CancellationToken::new();
         let pruner = Arc::new(Pruner::new(
             Arc::new(Lexical),
             store.clone(),
             settings.pruner,
         ));
-        let surroundings = surroundings(&settings, &pruner, stop.clone());
-        let feed = Arc::<Feed>::default();
+        let upstream_context = upstream_context(&settings, &pruner, stop.clone());
+        let event_bus = Arc::<EventBus>::default();
         let subscribers = Arc::<Subscribers>::default();
         let shaping = Arc::new(Shaping::new(store, Arc::new(Lexical)));
         let context = ConfigContext {
-            surroundings: surroundings.clone(),
+            upstream_context: upstream_context.clone(),
             meter: meter.clone(),
-            feed: feed.clone(),
+            event_bus: event_bus.clone(),
             shaping: shaping.clone(),
             plain: Arc::new(PlainServices {
-                http: surroundings.http.clone(),
+                http: upstream_context.http.clone(),
                 max_message_bytes: settings.limits.max_message_bytes,
                 subscribers: subscribers.clone(),
-                observer: RequestObserver::plain(&meter, &feed),
+                observer: RequestObserver::plain(&meter, &event_bus),
             }),
         };
         let services = Arc::new(SessionServices {
             limits: settings.limits.clone(),
             clients: Clients::new(&settings.clients, &meter),
             subscribers,
-            tasks: surroundings.tasks.clone(),
+            tasks: upstream_context.tasks.clone(),
             stop,
-            mark: surroundings.http.mark().into(),
+            mark: upstream_context.http.mark().into(),
         });
         let started = Instant::now();
         Inner {
@@ -277,8 +280,8 @@ impl Inner {
             ready_at: started + settings.list_wait,
             config: ArcSwap::from_pointee(ActiveConfig::first(settings, &context)),
             context,
-            feed,
-            surroundings,
+            event_bus,
+            upstream_context,
             shaping,
             meter,
             pruner,
@@ -303,7 +306,7 @@ impl Inner {
     }
 
     /// Notifies the sessions whose view differs from the old one.
-    fn tell_differences(&self, seen: Vec<(Arc<Session>, Arc<View>)>, parts: &[Part]) {
+    fn notify_changed_sessions(&self, seen: Vec<(Arc<Session>, Arc<View>)>, parts: &[ViewPart]) {
         // Many sessions share the same pair of views.
         let mut known: HashMap<(*const View, *const View), Vec<ListKind>> = HashMap::new();
         for (session, old) in &seen {
@@ -314,7 +317,7 @@ impl Inner {
             let new = session.preset_view().view();
             let pair = (Arc::as_ptr(old), Arc::as_ptr(&new));
             let kinds = known.entry(pair).or_insert_with(|| changes(old, &new));
-            session.tell_changed(kinds);
+            session.notify_lists_changed(kinds);
         }
     }
 }
@@ -324,7 +327,7 @@ impl SessionHost for Inner {
         self.config().numbered(number).cloned()
     }
 
-    fn parts(&self) -> Vec<Part> {
+    fn parts(&self) -> Vec<ViewPart> {
         self.config().parts()
     }
 
@@ -332,7 +335,7 @@ impl SessionHost for Inner {
         let config = self.config.load();
         let settled = (config.behind(endpoint)).all(|upstream| upstream.is_settled());
         (settled || Instant::now() >= limit)
-            && *self.built.lock() == self.surroundings.changes.count()
+            && *self.built.lock() == self.upstream_context.changes.count()
     }
 
     fn wait_until_ready<'a>(&'a self, endpoint: &'a Endpoint, limit: Instant) -> BoxFuture<'a, ()> {
@@ -362,22 +365,22 @@ impl SessionHost for Inner {
     /// sessions whose lists differ.
     fn refresh_views(&self) {
         let mut built = self.built.lock();
-        let count = self.surroundings.changes.count();
+        let count = self.upstream_context.changes.count();
         if *built == count {
             return;
         }
         let config = self.config();
         let parts = config.parts();
         let seen = self.seen();
-        for endpoint in config.doors() {
+        for endpoint in config.entrypoints() {
             if endpoint.rebuild(&parts) {
-                self.feed.tell(|| Happening::ListsChanged {
+                self.event_bus.emit(|| GatewayEvent::ListsChanged {
                     endpoint: endpoint.label(),
                 });
             }
         }
         *built = count;
-        self.tell_differences(seen, &parts);
+        self.notify_changed_sessions(seen, &parts);
     }
 
     fn lowest_level(&self) -> Option<LogLevel> {
@@ -398,9 +401,9 @@ impl SessionHost for Inner {
 }
 
 /// Handles the messages on shared links that belong to no call.
-struct Hearing(Weak<Inner>);
+struct SharedLinkHandler(Weak<Inner>);
 
-impl SharedNotificationHandler for Hearing {
+impl SharedNotificationHandler for SharedLinkHandler {
     fn notice(&self, upstream: &Arc<Upstream>, notice: Notice) {
         match &*notice.method {
             "notifications/resources/updated" => {
@@ -417,12 +420,12 @@ impl SharedNotificationHandler for Hearing {
                 for serial in inner.services.subscribers.of(upstream.index, &uri) {
                     let session = inner.sessions.lock().get(&serial).cloned();
                     if let Some(session) = session {
-                        session.tell_updated(upstream, &notice);
+                        session.notify_resource_updated(upstream, &notice);
                     }
                 }
             }
             method => match self.only_sharer(upstream) {
-                Some(session) => session.tell(notice),
+                Some(session) => session.emit(notice),
                 None => {
                     tracing::debug!(server = %upstream.settings.id, method, "dropping a notification without a recipient")
                 }
@@ -445,7 +448,7 @@ impl SharedNotificationHandler for Hearing {
 
     fn level(&self) -> Option<&'static str> {
         let lowest = self.0.upgrade()?.lowest_level()?;
-        Some(lowest.word())
+        Some(lowest.as_str())
     }
 
     fn subscribed(&self, upstream: &Upstream) -> Vec<String> {
@@ -456,7 +459,7 @@ impl SharedNotificationHandler for Hearing {
     }
 }
 
-impl Hearing {
+impl SharedLinkHandler {
     /// Returns the session that uses the shared link, if there is exactly one. Messages without a
     /// recipient must be meant for it.
     fn only_sharer(&self, upstream: &Upstream) -> Option<Arc<Session>> {
@@ -468,7 +471,7 @@ impl Hearing {
     }
 }
 
-fn surroundings(
+fn upstream_context(
     settings: &Settings,
     pruner: &Arc<Pruner>,
     stop: CancellationToken,
@@ -489,16 +492,16 @@ fn surroundings(
     ))
 }
 
-async fn keep_views(inner: Arc<Inner>) {
+async fn maintain_views(inner: Arc<Inner>) {
     loop {
         tokio::select! {
-            () = inner.surroundings.changes.raised() => inner.refresh_views(),
+            () = inner.upstream_context.changes.raised() => inner.refresh_views(),
             () = inner.services.stop.cancelled() => return,
         }
     }
 }
 
-async fn end_what_is_idle(inner: Arc<Inner>) {
+async fn close_idle_sessions(inner: Arc<Inner>) {
     let limit = inner.services.limits.session_idle;
     let step = (limit / 10).clamp(Duration::from_millis(100), Duration::from_secs(30));
     loop {
@@ -511,13 +514,13 @@ async fn end_what_is_idle(inner: Arc<Inner>) {
             tracing::debug!(session = session.serial(), "ending an idle session");
             session.close();
         }
-        inner.keep_house().await;
+        inner.run_maintenance().await;
     }
 }
 
 impl Inner {
     /// Removes expired texts and writes the totals of saved text to disk.
-    async fn keep_house(&self) {
+    async fn run_maintenance(&self) {
         let (shaping, folder) = (self.shaping.clone(), self.folder.clone());
         let work = tokio::task::spawn_blocking(move || {
             shaping.store().purge();
@@ -525,7 +528,7 @@ impl Inner {
                 && let Some(report) = shaping.account().report()
                 && let Err(error) = write_totals(&folder, &report)
             {
-                shaping.account().report_again();
+                shaping.account().mark_unsaved();
                 tracing::debug!(%error, "could not write the totals of saved text");
             }
         });

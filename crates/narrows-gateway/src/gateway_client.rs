@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use narrows_upstream::chain::via::{THROUGH_PROXY, VIA, extended, leads_back, of, with};
+use narrows_upstream::chain::via::{THROUGH_PROXY, VIA, extended, is_looped, of, with};
 use narrows_upstream::exchange::Notice;
 use narrows_wire::{ClientHello, Kind, Raw};
 
@@ -38,9 +38,9 @@ impl GatewayClient {
 
     /// Returns true if the client's session was opened on behalf of a session of this gateway,
     /// directly or through others.
-    pub(crate) fn has_come_round(&self) -> bool {
+    pub(crate) fn originates_here(&self) -> bool {
         let via = self.via.as_ref();
-        via.is_some_and(|via| leads_back(via, &self.mark))
+        via.is_some_and(|via| is_looped(via, &self.mark))
     }
 
     /// Returns a client info with all marks up to this gateway.
@@ -56,7 +56,7 @@ impl GatewayClient {
             return Err(Error::BadParams("params must be an object".into()));
         }
         let via = of(&params);
-        if via.as_ref().is_some_and(|via| leads_back(via, &self.mark)) {
+        if via.as_ref().is_some_and(|via| is_looped(via, &self.mark)) {
             return Err(Error::OwnServer);
         }
         Ok(Some(with(&params, &extended(via.as_deref(), &self.mark))))

@@ -14,9 +14,9 @@ mod catalogue;
 mod clients;
 mod endpoint;
 mod error;
+pub mod event_bus;
 mod events;
 mod facade;
-pub mod feed;
 mod gateway;
 mod gateway_client;
 mod known_clients;
@@ -34,13 +34,13 @@ mod testing;
 
 pub use builtin::{Pruner, PrunerError};
 pub use caller::Caller;
-pub use clients::{ClientPermit, ClientReport, Peer, Unidentified};
+pub use clients::{ClientPermit, ClientReport, IdentifyError, PeerAddress};
 pub use error::{Error, Fault, NEEDS_TASK};
 pub use events::flush as flush_events;
 pub use facade::EXEC_TOOL;
 pub use gateway::{
-    Applied, Door, EndpointReport, Gateway, Health, ListedTool, Opened, SessionReport, SwitchError,
-    ToolReport, UpstreamReport,
+    Applied, EndpointReport, Entrypoint, Gateway, Health, ListedTool, Opened, SessionReport,
+    SwitchError, ToolReport, UpstreamReport,
 };
 pub use known_clients::ResultTraits;
 pub use narrows_policy::{KnownClient, Principal, preset};
@@ -48,4 +48,4 @@ pub use narrows_results::recover_tool::NAME as RECOVER_TOOL;
 pub use narrows_results::recovery_store;
 pub use narrows_results::shaping::{GOAL_META, RECEIPT_META, Saved, Savings, ToolSavings};
 pub use plain::{ForwardError, PlainRequest, Reply};
-pub use session::{Lifetime, Session, Stay};
+pub use session::{ActivityGuard, Lifetime, Session};

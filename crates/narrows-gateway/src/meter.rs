@@ -3,20 +3,20 @@
 //! Counters are plain atomics. Every object holds the counters that it updates: a session holds
 //! those of its endpoint, an upstream its own. So the call path needs no lookup. Label values come
 //! from the configuration or from fixed lists, so that neither clients nor servers can create new
-//! series. The names of called items are in the [`feed`](crate::feed).
+//! series. The names of called items are in the [`event_bus`](crate::feed).
 //!
-//! [`Gateway::measure`](crate::Gateway::measure) returns the counters as [`Family`]s; the edge
+//! [`Gateway::measure`](crate::Gateway::measure) returns the counters as [`MetricFamily`]s; the edge
 //! formats them for a scraper.
 
 mod ended;
 mod exposed;
 mod family;
 mod histogram;
+mod labels;
 mod process;
 mod store;
 #[cfg(test)]
 pub(crate) mod tests;
-mod words;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,14 +26,14 @@ use std::time::Duration;
 use narrows_wire::ItemKind;
 use parking_lot::Mutex;
 
-pub(crate) use self::ended::Ended;
-pub use self::family::{Family, Kind, Label, Sample, Value};
+pub(crate) use self::ended::RequestEnd;
+pub use self::family::{MetricFamily, MetricKind, MetricLabel, MetricSample, MetricValue};
 pub(crate) use self::histogram::Histogram;
+pub(crate) use self::labels::Method;
+use self::labels::Outcome;
+pub use self::labels::{Evicted, RefusedFor};
 pub(crate) use self::process::process;
 pub(crate) use self::store::CountedStore;
-pub(crate) use self::words::Method;
-use self::words::Outcome;
-pub use self::words::{Evicted, RefusedFor};
 use narrows_upstream::{Fault, State};
 
 /// The counters of one gateway.
@@ -47,13 +47,13 @@ pub struct Meter {
     evictions: [AtomicU64; Evicted::ALL.len()],
     reloads: [AtomicU64; 2],
     recovery: RecoveryMeter,
-    doors: Mutex<HashMap<Arc<str>, Arc<DoorMeter>>>,
+    entrypoints: Mutex<HashMap<Arc<str>, Arc<EntrypointMeter>>>,
     servers: Mutex<HashMap<Arc<str>, Arc<ServerMeter>>>,
 }
 
 /// The counters of one endpoint or of plain JSON-RPC.
 #[derive(Default)]
-pub(crate) struct DoorMeter {
+pub(crate) struct EntrypointMeter {
     requests: [[AtomicU64; Outcome::ALL.len()]; Method::ALL.len()],
     open: AtomicU64,
     opened: AtomicU64,
@@ -107,10 +107,10 @@ impl Meter {
     /// Removes the counters of servers and endpoints that are no longer configured. The endpoint of
     /// a single server is named `servers/` followed by its id. The counters of plain JSON-RPC
     /// always stay.
-    pub fn retain(&self, server: impl Fn(&str) -> bool, door: impl Fn(&str) -> bool) {
+    pub fn retain(&self, server: impl Fn(&str) -> bool, entrypoint: impl Fn(&str) -> bool) {
         self.servers.lock().retain(|id, _| server(id));
-        let mut doors = self.doors.lock();
-        doors.retain(|name, _| &**name == PLAIN || door(name));
+        let mut entrypoints = self.entrypoints.lock();
+        entrypoints.retain(|name, _| &**name == PLAIN || entrypoint(name));
     }
 
     /// Returns the counters of a server, which stay the same as long as the id is configured.
@@ -125,9 +125,9 @@ impl Meter {
     }
 
     /// Returns the counters of an endpoint or of plain JSON-RPC.
-    pub(crate) fn door(&self, name: &Arc<str>) -> Arc<DoorMeter> {
-        let mut doors = self.doors.lock();
-        doors.entry(name.clone()).or_default().clone()
+    pub(crate) fn entrypoint(&self, name: &Arc<str>) -> Arc<EntrypointMeter> {
+        let mut entrypoints = self.entrypoints.lock();
+        entrypoints.entry(name.clone()).or_default().clone()
     }
 
     /// Returns the counter of messages that were dropped because a client's queue was full.
@@ -143,13 +143,13 @@ impl Meter {
     /// Counts a request that has ended. `inside` is the time spent in the gateway itself.
     pub(crate) fn call_ended(
         &self,
-        door: &DoorMeter,
+        entrypoint: &EntrypointMeter,
         method: Method,
         inside: Duration,
-        ended: &Ended,
+        ended: &RequestEnd,
     ) {
         self.in_flight.fetch_sub(1, Ordering::Relaxed);
-        door.request(method, ended.outcome);
+        entrypoint.request(method, ended.outcome);
         if let Some(kind) = ended.denied {
             self.denied(kind);
         }
@@ -162,7 +162,7 @@ impl Meter {
     }
 }
 
-impl DoorMeter {
+impl EntrypointMeter {
     pub(crate) fn session_opened(&self) {
         count(&self.open);
         count(&self.opened);

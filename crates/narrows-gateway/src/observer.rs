@@ -17,9 +17,9 @@ use narrows_policy::Principal;
 use narrows_wire::Raw;
 
 use crate::error::Error;
-use crate::events::{self, Tag, Value};
-use crate::feed::{CallError, CallRecord, Feed, Happening, MethodName};
-use crate::meter::{DoorMeter, Ended, Meter, Method, PLAIN};
+use crate::event_bus::{CallError, CallRecord, EventBus, GatewayEvent, MethodName};
+use crate::events::{self, EventValue, RequestTag};
+use crate::meter::{EntrypointMeter, Meter, Method, PLAIN, RequestEnd};
 use narrows_results::shaping::{Shaped, Source};
 use narrows_upstream::{Error as UpstreamError, Fault, Redacted, Upstream, UpstreamObserver};
 
@@ -29,8 +29,8 @@ const NAME_KEPT: usize = 200;
 /// Observes the requests of one session, or those of plain JSON-RPC.
 pub(crate) struct RequestObserver {
     meter: Arc<Meter>,
-    feed: Arc<Feed>,
-    door: Arc<DoorMeter>,
+    event_bus: Arc<EventBus>,
+    entrypoint: Arc<EntrypointMeter>,
     /// The number of the session. 0 for plain JSON-RPC, because no session has this number.
     session: u64,
     /// The number of requests so far.
@@ -48,7 +48,7 @@ pub(crate) struct CallObserver<'a> {
     began: Instant,
     bytes_in: usize,
     /// Set when the request is accepted. Events of other requests are not logged.
-    tag: OnceLock<Tag>,
+    tag: OnceLock<RequestTag>,
     server: OnceLock<Arc<str>>,
     upstream: OnceLock<Arc<Upstream>>,
     name: OnceLock<Box<str>>,
@@ -56,7 +56,7 @@ pub(crate) struct CallObserver<'a> {
     /// True if a server may have received the request.
     sent: AtomicBool,
     /// The error behind a result that reports one.
-    failure: OnceLock<Ended>,
+    failure: OnceLock<RequestEnd>,
     is_finished: bool,
 }
 
@@ -79,7 +79,7 @@ struct SentCall {
 
 /// The outcome of a request of plain JSON-RPC.
 pub(crate) struct PlainOutcome {
-    pub(crate) ended: Ended,
+    pub(crate) ended: RequestEnd,
     /// The sizes of the reply, or the error.
     pub(crate) reply: Result<ReplySizes, String>,
 }
@@ -98,22 +98,22 @@ impl RequestObserver {
     /// Creates the observer of a new session.
     pub(crate) fn open(
         meter: &Arc<Meter>,
-        feed: &Arc<Feed>,
+        event_bus: &Arc<EventBus>,
         session: u64,
         endpoint: Arc<str>,
         principal: &Principal,
     ) -> RequestObserver {
         let observer = RequestObserver {
-            door: meter.door(&endpoint),
+            entrypoint: meter.entrypoint(&endpoint),
             meter: meter.clone(),
-            feed: feed.clone(),
+            event_bus: event_bus.clone(),
             session,
             requests: AtomicU64::new(0),
             endpoint,
             client: client_of(principal),
         };
-        observer.door.session_opened();
-        observer.feed.tell(|| Happening::SessionOpened {
+        observer.entrypoint.session_opened();
+        observer.event_bus.emit(|| GatewayEvent::SessionOpened {
             session,
             endpoint: observer.endpoint.clone(),
             client: observer.client.clone(),
@@ -122,12 +122,12 @@ impl RequestObserver {
     }
 
     /// Creates the observer of plain JSON-RPC.
-    pub(crate) fn plain(meter: &Arc<Meter>, feed: &Arc<Feed>) -> RequestObserver {
+    pub(crate) fn plain(meter: &Arc<Meter>, event_bus: &Arc<EventBus>) -> RequestObserver {
         let endpoint: Arc<str> = PLAIN.into();
         RequestObserver {
-            door: meter.door(&endpoint),
+            entrypoint: meter.entrypoint(&endpoint),
             meter: meter.clone(),
-            feed: feed.clone(),
+            event_bus: event_bus.clone(),
             session: 0,
             requests: AtomicU64::new(0),
             endpoint,
@@ -137,9 +137,10 @@ impl RequestObserver {
 
     /// Records the end of the session. Must be called only once.
     pub(crate) fn close(&self) {
-        self.door.session_closed();
+        self.entrypoint.session_closed();
         let session = self.session;
-        self.feed.tell(|| Happening::SessionClosed { session });
+        self.event_bus
+            .emit(|| GatewayEvent::SessionClosed { session });
     }
 
     pub(crate) fn meter(&self) -> &Arc<Meter> {
@@ -190,8 +191,8 @@ impl<'a> CallObserver<'a> {
         let number = self.requests.requests.fetch_add(1, Ordering::Relaxed);
         let session = self.requests.session;
         let tag = match self.known {
-            Method::Ping => Tag::unlogged(session, number),
-            _ => Tag::of(session, number),
+            Method::Ping => RequestTag::unlogged(session, number),
+            _ => RequestTag::of(session, number),
         };
         let _ = self.tag.set(tag);
         number
@@ -201,9 +202,9 @@ impl<'a> CallObserver<'a> {
     pub(crate) fn received(&self, endpoint: &Arc<str>, params: Option<&Raw>) {
         self.step("llm_to_facade.request", || {
             vec![
-                ("endpoint", Value::from(endpoint)),
+                ("endpoint", EventValue::from(endpoint)),
                 ("method", events::cut(self.method)),
-                ("params", params.map_or(Value::Null, events::shown)),
+                ("params", params.map_or(EventValue::Null, events::shown)),
             ]
         });
     }
@@ -266,7 +267,7 @@ impl<'a> CallObserver<'a> {
 
     /// Logs that a result was invalid and has been repaired.
     pub(crate) fn repaired(&self, server: &str, name: &Raw) {
-        self.trouble("facade_to_llm.decode_failed", || {
+        self.log_failure("facade_to_llm.decode_failed", || {
             vec![
                 ("server", events::cut(server)),
                 ("name", events::shown(name)),
@@ -294,7 +295,7 @@ impl<'a> CallObserver<'a> {
                 ]);
                 members
             }),
-            Shaped::Failed(why) => self.trouble("facade_to_llm.shape_failed", || {
+            Shaped::Failed(why) => self.log_failure("facade_to_llm.shape_failed", || {
                 let mut members = about();
                 members.extend([
                     ("reason", Raw::string(why.code())),
@@ -322,7 +323,7 @@ impl<'a> CallObserver<'a> {
             Err(Error::Cancelled) => {}
             Err(error) => {
                 self.denied(error);
-                self.trouble("facade_to_llm.error", || {
+                self.log_failure("facade_to_llm.error", || {
                     let mut members = self.about();
                     members.extend(describe(self.upstream.get().map(|own| &**own), error));
                     members
@@ -336,14 +337,14 @@ impl<'a> CallObserver<'a> {
     pub(crate) fn finish_plain(mut self, server: &str, outcome: PlainOutcome) {
         let elapsed = self.began.elapsed().as_micros() as u64;
         let method = || match self.method {
-            "" => Value::Null,
+            "" => EventValue::Null,
             method => events::cut(method),
         };
         let about = || {
             vec![
                 ("server", events::cut(server)),
                 ("method", method()),
-                ("elapsed_us", Value::Number(elapsed)),
+                ("elapsed_us", EventValue::Number(elapsed)),
             ]
         };
         match outcome.reply {
@@ -354,7 +355,7 @@ impl<'a> CallObserver<'a> {
                 members.push(("cut_strings", sizes.cut_strings.into()));
                 members
             }),
-            Err(error) => self.trouble("forward.error", || {
+            Err(error) => self.log_failure("forward.error", || {
                 let mut members = about();
                 members.push(("error", events::cut(&error)));
                 members
@@ -366,7 +367,7 @@ impl<'a> CallObserver<'a> {
     /// Logs a refusal by a preset.
     pub(crate) fn denied(&self, error: &Error) {
         if let Error::NotAllowed { kind, name, denial } = error {
-            self.trouble("proxy.tool.denied", || {
+            self.log_failure("proxy.tool.denied", || {
                 let (key, source) = denial.source.named();
                 vec![
                     ("kind", events::cut(&kind.to_string())),
@@ -378,7 +379,7 @@ impl<'a> CallObserver<'a> {
         }
     }
 
-    fn count(&mut self, ended: Ended) {
+    fn count(&mut self, ended: RequestEnd) {
         self.is_finished = true;
         let ended = match self.failure.get() {
             Some(failure) => failure.with_bytes(ended.bytes()),
@@ -386,20 +387,27 @@ impl<'a> CallObserver<'a> {
         };
         let took = self.began.elapsed();
         let upstream = Duration::from_nanos(*self.upstream_nanos.get_mut());
-        let RequestObserver { meter, door, .. } = self.requests;
-        meter.call_ended(door, self.known, took.saturating_sub(upstream), &ended);
+        let RequestObserver {
+            meter, entrypoint, ..
+        } = self.requests;
+        meter.call_ended(
+            entrypoint,
+            self.known,
+            took.saturating_sub(upstream),
+            &ended,
+        );
         // Not recorded, because frequent pings would displace the calls.
         if self.known == Method::Ping {
             return;
         }
-        self.requests.feed.remember(CallRecord {
+        self.requests.event_bus.remember(CallRecord {
             at: SystemTime::now().into(),
             session: self.requests.session,
             endpoint: self.requests.endpoint.clone(),
             client: self.client.clone(),
             method: match self.known {
                 Method::Other => MethodName::Owned(cut(self.method).to_owned()),
-                known => MethodName::Borrowed(known.word()),
+                known => MethodName::Borrowed(known.as_str()),
             },
             name: self.name.take(),
             server: self.server.take(),
@@ -413,20 +421,23 @@ impl<'a> CallObserver<'a> {
         });
     }
 
-    fn about(&self) -> Vec<(&'static str, Value)> {
+    fn about(&self) -> Vec<(&'static str, EventValue)> {
         vec![
             ("method", events::cut(self.method)),
-            ("server", self.server.get().map_or(Value::Null, Value::from)),
+            (
+                "server",
+                self.server.get().map_or(EventValue::Null, EventValue::from),
+            ),
             (
                 name_key(self.method),
                 self.name
                     .get()
-                    .map_or(Value::Null, |name| events::cut(name)),
+                    .map_or(EventValue::Null, |name| events::cut(name)),
             ),
         ]
     }
 
-    fn step<V: Into<Value>>(
+    fn step<V: Into<EventValue>>(
         &self,
         name: &'static str,
         members: impl FnOnce() -> Vec<(&'static str, V)>,
@@ -436,13 +447,13 @@ impl<'a> CallObserver<'a> {
         }
     }
 
-    fn trouble<V: Into<Value>>(
+    fn log_failure<V: Into<EventValue>>(
         &self,
         name: &'static str,
         members: impl FnOnce() -> Vec<(&'static str, V)>,
     ) {
         if let Some(tag) = self.tag.get() {
-            events::trouble(name, *tag, members);
+            events::log_failure(name, *tag, members);
         }
     }
 }
@@ -450,7 +461,7 @@ impl<'a> CallObserver<'a> {
 impl Drop for CallObserver<'_> {
     fn drop(&mut self) {
         if !self.is_finished {
-            self.count(Ended::from(&Error::Cancelled));
+            self.count(RequestEnd::from(&Error::Cancelled));
         }
     }
 }
@@ -473,9 +484,9 @@ impl UpstreamCall<'_> {
     /// Logs that the request is repeated after this error.
     pub(crate) fn retried(&self, error: &Error) {
         let Some(sent) = &self.sent else { return };
-        self.call.trouble("downstream.retry", || {
+        self.call.log_failure("downstream.retry", || {
             vec![
-                ("server", Value::from(&sent.server)),
+                ("server", EventValue::from(&sent.server)),
                 ("method", events::cut(self.call.method)),
                 ("reason", events::cut(&error.to_string())),
             ]
@@ -490,11 +501,11 @@ impl UpstreamCall<'_> {
                 Ok(result) => self.call.step("downstream.response", || {
                     let elapsed = sent.began.elapsed().as_micros() as u64;
                     let mut members = sent.about(method);
-                    members.push(("elapsed_us", Value::Number(elapsed)));
+                    members.push(("elapsed_us", EventValue::Number(elapsed)));
                     members.push(("bytes", result.len().into()));
                     members
                 }),
-                Err(error) => self.call.trouble("downstream.response.error", || {
+                Err(error) => self.call.log_failure("downstream.response.error", || {
                     let mut members = sent.about(method);
                     members.extend(describe(Some(upstream), error));
                     members
@@ -505,11 +516,11 @@ impl UpstreamCall<'_> {
     }
 
     /// Records the end of a call whose messages are not logged.
-    pub(crate) fn finish_unlogged(mut self, ended: &Ended) {
+    pub(crate) fn finish_unlogged(mut self, ended: &RequestEnd) {
         self.count(ended);
     }
 
-    fn count(&mut self, ended: &Ended) {
+    fn count(&mut self, ended: &RequestEnd) {
         self.took(ended.fault());
     }
 
@@ -531,13 +542,15 @@ impl Drop for UpstreamCall<'_> {
 }
 
 impl SentCall {
-    fn about(&self, method: &str) -> Vec<(&'static str, Value)> {
+    fn about(&self, method: &str) -> Vec<(&'static str, EventValue)> {
         vec![
-            ("server", Value::from(&self.server)),
+            ("server", EventValue::from(&self.server)),
             ("method", events::cut(method)),
             (
                 name_key(method),
-                self.own_name.as_ref().map_or(Value::Null, events::shown),
+                self.own_name
+                    .as_ref()
+                    .map_or(EventValue::Null, events::shown),
             ),
         ]
     }
@@ -561,7 +574,7 @@ fn name_key(method: &str) -> &'static str {
 
 /// Describes an error for an event. A server's error may repeat secrets that only the upstream can
 /// recognise, so the upstream redacts it.
-fn describe(upstream: Option<&Upstream>, error: &Error) -> [(&'static str, Value); 2] {
+fn describe(upstream: Option<&Upstream>, error: &Error) -> [(&'static str, EventValue); 2] {
     let detail = match (error, upstream) {
         (Error::Upstream(UpstreamError::Answered(raw)), Some(upstream)) => {
             let Redacted { text, cut_from } = upstream.redacted(raw);
@@ -570,7 +583,7 @@ fn describe(upstream: Option<&Upstream>, error: &Error) -> [(&'static str, Value
         (Error::Upstream(UpstreamError::Answered(raw)), None) => events::shown(raw),
         (error, _) => events::cut(&error.to_string()),
     };
-    [("code", error.word().into()), ("error", detail)]
+    [("code", error.as_str().into()), ("error", detail)]
 }
 
 fn cut(text: &str) -> &str {

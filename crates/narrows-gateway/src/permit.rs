@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use narrows_policy::ResourceIndex;
-use narrows_policy::permission::{self, Listed, Rules};
+use narrows_policy::permission::{self, Rules, ServerLists};
 use narrows_policy::preset::{Denial, Preset, ServerName};
 use narrows_wire::{ItemKind, Raw};
 
@@ -11,12 +11,12 @@ use crate::error::Error;
 use narrows_upstream::{Item, Offer, Upstream};
 
 /// The maximum length of a name in an error, in characters. Clients may send names of any length.
-const NAME_TOLD: usize = 200;
+const MAX_NAME: usize = 200;
 
 /// The lists of a server, for lookups by permissions.
-struct Lists<'a>(&'a Offer);
+struct OfferLookup<'a>(&'a Offer);
 
-impl Listed for Lists<'_> {
+impl ServerLists for OfferLookup<'_> {
     fn tool(&self, name: &str) -> Option<&Raw> {
         let listed = self.0.tools.iter().find(|tool| &*tool.key == name);
         listed.map(|tool| &tool.raw)
@@ -59,7 +59,7 @@ pub(crate) fn named(
     offer: &Offer,
     name: &str,
 ) -> Option<Arc<Denial>> {
-    permission::named(rules, kind, server, &Lists(offer), name)
+    permission::named(rules, kind, server, &OfferLookup(offer), name)
 }
 
 /// Refuses a method that presets cannot describe, if a preset is in force.
@@ -73,7 +73,7 @@ pub(crate) fn method(preset: Option<&Preset>, method: &str) -> Result<(), Error>
 pub(crate) fn not_allowed(kind: ItemKind, name: &str, denial: &Arc<Denial>) -> Error {
     Error::NotAllowed {
         kind,
-        name: name.chars().take(NAME_TOLD).collect(),
+        name: name.chars().take(MAX_NAME).collect(),
         denial: denial.clone(),
     }
 }

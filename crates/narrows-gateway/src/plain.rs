@@ -22,12 +22,12 @@ use narrows_shape::{AnswerMask, Mask};
 use narrows_wire::{ClientHello, ItemKind, Raw, Revision};
 
 pub use self::request::PlainRequest;
-use self::restricted::Restricted;
+use self::restricted::RestrictedRoute;
 use crate::call::{CallContext, LinkChoice, LinkSource, unreachable};
 use crate::caller::Caller;
 use crate::error::{Error, Fault, did_you_mean};
 use crate::known_clients::ResultTraits;
-use crate::meter::{Ended, PLAIN};
+use crate::meter::{PLAIN, RequestEnd};
 use crate::observer::{CallObserver, PlainOutcome, ReplySizes, RequestObserver};
 use crate::permit;
 use crate::settings::{RemoteProtocol, ServerSettings, UpstreamKind};
@@ -83,7 +83,7 @@ impl From<UpstreamError> for ForwardError {
 
 impl ForwardError {
     /// Removes the names of servers that the client may not know about.
-    pub(crate) fn told_to(mut self, may_know: impl Fn(&str) -> bool) -> ForwardError {
+    pub(crate) fn redacted_for(mut self, may_know: impl Fn(&str) -> bool) -> ForwardError {
         if let ForwardError::UnknownServer { nearest, known, .. } = &mut self {
             nearest.retain(|id| may_know(id));
             known.retain(|id| may_know(id));
@@ -118,7 +118,7 @@ struct PlainRoute {
     upstream: Arc<Upstream>,
     /// True for a server with a supervised connection and lists.
     is_supervised: bool,
-    carrier: Carrier,
+    transport: PlainTransport,
     preset: Option<Arc<Preset>>,
     filter: ToolFilter,
     mask: Mask,
@@ -126,7 +126,7 @@ struct PlainRoute {
 }
 
 /// The means of sending a request to its server.
-enum Carrier {
+enum PlainTransport {
     /// A POST of the client's own bytes, or the error if the address is invalid.
     Post(Result<Box<PlainServer>, Failure>),
     /// The server's shared link.
@@ -134,7 +134,7 @@ enum Carrier {
 }
 
 /// A reply with the size of the original and the number of strings that were cut.
-struct Carried {
+struct ForwardedReply {
     reply: Reply,
     bytes: usize,
     cut_strings: usize,
@@ -155,23 +155,23 @@ impl PlainRoutes {
         presets: &Presets,
         services: Arc<PlainServices>,
     ) -> PlainRoutes {
-        let carrier = |upstream: &Upstream| match &upstream.settings.kind {
+        let transport = |upstream: &Upstream| match &upstream.settings.kind {
             UpstreamKind::Remote(remote) if remote.protocol == RemoteProtocol::Rpc => {
-                Carrier::Post(PlainServer::new(&services.http, remote).map(Box::new))
+                PlainTransport::Post(PlainServer::new(&services.http, remote).map(Box::new))
             }
-            _ => Carrier::Link,
+            _ => PlainTransport::Link,
         };
         let supervised = servers.iter().map(|(upstream, settings)| PlainRoute {
             upstream: (*upstream).clone(),
             is_supervised: true,
-            carrier: carrier(upstream),
+            transport: transport(upstream),
             preset: presets.direct(&settings.preset),
             filter: settings.tool_filter.clone(),
             mask: settings.mask,
             timeout: settings.rpc_timeout,
         });
         let others = others.into_iter().map(|server| PlainRoute {
-            carrier: carrier(&server.upstream),
+            transport: transport(&server.upstream),
             upstream: server.upstream,
             is_supervised: false,
             preset: presets.direct(&DirectPreset::AsDefault),
@@ -187,7 +187,7 @@ impl PlainRoutes {
         &self,
         server: &str,
         principal: &Principal,
-        besides: Option<Arc<Preset>>,
+        additional: Option<Arc<Preset>>,
         request: &PlainRequest,
     ) -> Result<Reply, ForwardError> {
         let method = request.method().and_then(Raw::as_text).unwrap_or_default();
@@ -195,7 +195,7 @@ impl PlainRoutes {
         let observer = requests.begin_for(principal, &method, request.body_len());
         let number = observer.accept();
         let caller = caller(principal);
-        let outcome = match self.route(server, besides.as_ref()) {
+        let outcome = match self.route(server, additional.as_ref()) {
             Ok(route) => {
                 // Events of this request are not delivered, and the client cannot be asked.
                 let (sink, _) = EventSink::channel(1);
@@ -214,7 +214,7 @@ impl PlainRoutes {
                         observer: &observer,
                     },
                 };
-                self.carry(call, besides).await
+                self.carry(call, additional).await
             }
             Err(unknown) => Err(unknown),
         };
@@ -232,13 +232,13 @@ impl PlainRoutes {
     fn route(
         &self,
         name: &str,
-        besides: Option<&Arc<Preset>>,
+        additional: Option<&Arc<Preset>>,
     ) -> Result<&PlainRoute, ForwardError> {
         let all = || self.routes.iter();
         let found = all().find(|route| *route.upstream.id == *name);
         let found = found.or_else(|| all().find(|route| *route.upstream.slug == *name));
         found.ok_or_else(|| {
-            let shown = |route: &&PlainRoute| route.is_shown(besides);
+            let shown = |route: &&PlainRoute| route.is_shown(additional);
             let known = || all().filter(shown).map(|route| &*route.upstream.id);
             ForwardError::UnknownServer {
                 name: name.chars().take(200).collect(),
@@ -251,8 +251,8 @@ impl PlainRoutes {
     async fn carry(
         &self,
         call: PlainCall<'_>,
-        besides: Option<Arc<Preset>>,
-    ) -> Result<Carried, ForwardError> {
+        additional: Option<Arc<Preset>>,
+    ) -> Result<ForwardedReply, ForwardError> {
         let PlainCall { route, request, .. } = call;
         if !route.upstream.settings.enabled {
             return Err(route.upstream.down().into());
@@ -263,29 +263,31 @@ impl PlainRoutes {
                 call.context.observer.named(&subject);
             }
         }
-        let preset = Preset::both(route.preset.clone(), besides);
+        let preset = Preset::both(route.preset.clone(), additional);
         let rules = Rules {
             preset: preset.as_deref(),
             filter: Some(&route.filter).filter(|filter| !filter.is_empty()),
         };
         if rules.bind() {
             request.refuse_case_variants()?;
-            let under = Restricted { route, rules };
-            if let Some(carried) = under.look_at(request).await? {
+            let under = RestrictedRoute { route, rules };
+            if let Some(carried) = under.answer_restricted(request).await? {
                 return Ok(carried);
             }
         }
-        match &route.carrier {
-            Carrier::Post(server) => call.post(server, self.services.max_message_bytes).await,
-            Carrier::Link => link::carry(&call, &self.services.subscribers).await,
+        match &route.transport {
+            PlainTransport::Post(server) => {
+                call.post(server, self.services.max_message_bytes).await
+            }
+            PlainTransport::Link => link::carry(&call, &self.services.subscribers).await,
         }
     }
 }
 
 impl PlainRoute {
     /// Returns true if the preset permits anything of the server.
-    fn is_shown(&self, besides: Option<&Arc<Preset>>) -> bool {
-        let preset = Preset::both(self.preset.clone(), besides.cloned());
+    fn is_shown(&self, additional: Option<&Arc<Preset>>) -> bool {
+        let preset = Preset::both(self.preset.clone(), additional.cloned());
         let server = permit::server_name(&self.upstream);
         let rules = Rules {
             preset: preset.as_deref(),
@@ -302,7 +304,7 @@ impl PlainCall<'_> {
         &self,
         server: &Result<Box<PlainServer>, Failure>,
         max: usize,
-    ) -> Result<Carried, ForwardError> {
+    ) -> Result<ForwardedReply, ForwardError> {
         let PlainCall { route, request, .. } = self;
         let server = server
             .as_ref()
@@ -317,7 +319,7 @@ impl PlainCall<'_> {
             memory: request.memory().map(|memory| memory.responses.clone()),
         };
         let answer = self.context.post(&route.upstream, server, post).await?;
-        let accepted = |bytes| Carried {
+        let accepted = |bytes| ForwardedReply {
             reply: Reply::Accepted,
             bytes,
             cut_strings: 0,
@@ -329,7 +331,7 @@ impl PlainCall<'_> {
                 filtered,
                 bytes,
                 memory,
-            } if filtered.is_answer => Ok(Carried {
+            } if filtered.is_answer => Ok(ForwardedReply {
                 reply: Reply::Message {
                     status,
                     body: charged(filtered.body.into(), memory),
@@ -378,7 +380,11 @@ fn caller(principal: &Principal) -> Caller {
     }
 }
 
-fn finish(observer: CallObserver<'_>, server: &str, outcome: &Result<Carried, ForwardError>) {
+fn finish(
+    observer: CallObserver<'_>,
+    server: &str,
+    outcome: &Result<ForwardedReply, ForwardError>,
+) {
     if let Err(ForwardError::Core(error)) = outcome {
         observer.denied(error);
     }
@@ -438,20 +444,22 @@ impl Reply {
 
 /// Records the end of a plain JSON-RPC request. The content of a server's own message is not
 /// examined, so any such message counts as a success.
-impl From<Result<&Reply, &ForwardError>> for Ended {
-    fn from(answer: Result<&Reply, &ForwardError>) -> Ended {
+impl From<Result<&Reply, &ForwardError>> for RequestEnd {
+    fn from(answer: Result<&Reply, &ForwardError>) -> RequestEnd {
         match answer {
             Ok(Reply::Error(error)) => {
-                Ended::failed(Fault::Upstream, "upstream_error", error.len())
+                RequestEnd::failed(Fault::Upstream, "upstream_error", error.len())
             }
-            Ok(reply) => Ended::ok(reply.len()),
+            Ok(reply) => RequestEnd::ok(reply.len()),
             Err(ForwardError::Core(error)) => error.into(),
             Err(ForwardError::UnknownServer { .. }) => {
-                Ended::failed(Fault::Client, "unknown_server", 0)
+                RequestEnd::failed(Fault::Client, "unknown_server", 0)
             }
-            Err(ForwardError::NoRequest(_)) => Ended::failed(Fault::Client, "invalid_request", 0),
+            Err(ForwardError::NoRequest(_)) => {
+                RequestEnd::failed(Fault::Client, "invalid_request", 0)
+            }
             Err(ForwardError::Status { .. }) => {
-                Ended::failed(Fault::Upstream, "upstream_status", 0)
+                RequestEnd::failed(Fault::Upstream, "upstream_status", 0)
             }
         }
     }

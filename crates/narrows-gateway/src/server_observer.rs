@@ -5,21 +5,21 @@ use std::time::Duration;
 
 use narrows_upstream::{Fault, State, ToolChange, UpstreamObserver};
 
-use crate::feed::{Feed, Happening};
+use crate::event_bus::{EventBus, GatewayEvent};
 use crate::meter::{Meter, ServerMeter};
 
 pub(crate) struct ServerObserver {
     id: Arc<str>,
     meter: Arc<ServerMeter>,
-    feed: Arc<Feed>,
+    event_bus: Arc<EventBus>,
 }
 
 impl ServerObserver {
-    pub(crate) fn new(id: &str, meter: &Meter, feed: &Arc<Feed>) -> ServerObserver {
+    pub(crate) fn new(id: &str, meter: &Meter, event_bus: &Arc<EventBus>) -> ServerObserver {
         ServerObserver {
             id: id.into(),
             meter: meter.server(id),
-            feed: feed.clone(),
+            event_bus: event_bus.clone(),
         }
     }
 }
@@ -31,7 +31,7 @@ impl UpstreamObserver for ServerObserver {
 
     fn state_changed(&self, state: &State) {
         self.meter.state_changed(state);
-        self.feed.tell(|| Happening::ServerState {
+        self.event_bus.emit(|| GatewayEvent::ServerState {
             server: self.id.to_string(),
             state: state.as_str(),
             reason: match state {
@@ -48,7 +48,7 @@ impl UpstreamObserver for ServerObserver {
     fn tool_changed(&self, change: Option<ToolChange>) {
         self.meter.tool_changed();
         let Some(change) = change else { return };
-        self.feed.tell(|| Happening::ToolChanged {
+        self.event_bus.emit(|| GatewayEvent::ToolChanged {
             server: self.id.to_string(),
             tool: change.tool,
             changed: change.members,

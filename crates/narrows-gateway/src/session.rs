@@ -6,11 +6,11 @@
 
 mod asks;
 mod calls;
-mod handed_out;
 mod host;
 mod links;
 mod liveness;
 mod log_level;
+mod returned_uris;
 mod subscriptions;
 mod variants;
 
@@ -30,19 +30,19 @@ use tokio_util::sync::CancellationToken;
 
 use self::asks::OpenAsks;
 use self::calls::CallTable;
-use self::handed_out::HandedOut;
 pub(crate) use self::host::{SessionHost, SessionServices};
 use self::links::OwnLinks;
 pub use self::liveness::Lifetime;
 use self::liveness::Liveness;
-pub(crate) use self::liveness::Span;
+pub(crate) use self::liveness::SessionTimes;
 pub(crate) use self::log_level::LogLevel;
+use self::returned_uris::ReturnedUris;
 use self::subscriptions::Subscriptions;
 use self::variants::OwnView;
 use crate::call::{Call, CallContext, Params, ViewSource, local_answer};
 use crate::caller::Caller;
-use crate::catalogue::{Starting, View};
-use crate::clients::{ClientPermit, ClientSeat};
+use crate::catalogue::{StartingServer, View};
+use crate::clients::{ClientPermit, SessionPermit};
 use crate::endpoint::{Endpoint, PresetView};
 use crate::error::Error;
 use crate::known_clients::ResultTraits;
@@ -79,7 +79,7 @@ pub struct Session {
     links: OwnLinks,
     own_view: OwnView,
     subscriptions: Subscriptions,
-    handed_out: HandedOut,
+    returned_uris: ReturnedUris,
     level: AtomicU8,
     closed: CancellationToken,
     observer: RequestObserver,
@@ -91,7 +91,7 @@ pub(crate) struct ClientShare {
     memory: ClientMemory,
     workers: WorkerShare,
     /// Released when the session ends.
-    seat: Mutex<Option<ClientSeat>>,
+    session_permit: Mutex<Option<SessionPermit>>,
 }
 
 /// The parts of a new session.
@@ -99,14 +99,14 @@ pub(crate) struct NewSession {
     pub(crate) serial: u64,
     pub(crate) caller: Caller,
     pub(crate) lifetime: Lifetime,
-    pub(crate) span: Span,
+    pub(crate) times: SessionTimes,
     pub(crate) endpoint: Arc<Endpoint>,
     pub(crate) preset_view: Arc<PresetView>,
     pub(crate) host: Weak<dyn SessionHost>,
     pub(crate) services: Arc<SessionServices>,
     pub(crate) outbox: EventSink,
     pub(crate) memory: ClientMemory,
-    pub(crate) seat: ClientSeat,
+    pub(crate) session_permit: SessionPermit,
     pub(crate) observer: RequestObserver,
 }
 
@@ -126,15 +126,15 @@ impl Session {
             share: ClientShare {
                 memory: new.memory,
                 workers: WorkerShare::default(),
-                seat: Mutex::new(Some(new.seat)),
+                session_permit: Mutex::new(Some(new.session_permit)),
             },
             calls: CallTable::default(),
-            liveness: Liveness::new(new.lifetime, new.span),
+            liveness: Liveness::new(new.lifetime, new.times),
             open_asks: OpenAsks::default(),
             links: OwnLinks::default(),
             own_view: OwnView::default(),
             subscriptions: Subscriptions::default(),
-            handed_out: HandedOut::default(),
+            returned_uris: ReturnedUris::default(),
             level: AtomicU8::new(LogLevel::UNSET),
             closed: CancellationToken::new(),
             observer: new.observer,
@@ -184,7 +184,7 @@ impl Session {
         let cancel = Arc::new(Cancel::default());
         let admitted = permit.map_or_else(|| self.permit(), Ok).and_then(|permit| {
             let max = self.services.limits.calls_per_session;
-            self.liveness.heard();
+            self.liveness.record_message();
             let place = self.calls.insert(id, cancel.clone(), max)?;
             Ok((permit, place))
         });
@@ -214,7 +214,7 @@ impl Session {
                 }
             }
         };
-        self.liveness.heard();
+        self.liveness.record_message();
         observer.finish(&outcome);
         outcome
     }
@@ -262,7 +262,7 @@ impl Session {
     /// Returns the response to a request that needs no waiting: a rendered list, or a `ping`.
     /// Returns `None` for all other requests, and while lists still have to wait; use
     /// [`Session::request`] for those.
-    pub fn at_once(&self, request: &Request) -> Option<Result<Raw, Error>> {
+    pub fn answer_locally(&self, request: &Request) -> Option<Result<Raw, Error>> {
         let kind = ListKind::of_method(&request.method);
         if kind.is_none() && &*request.method != "ping" {
             return None;
@@ -278,7 +278,7 @@ impl Session {
         if self.is_closed() || self.calls.is_refusing() || !ready || !is_rendered {
             return None;
         }
-        self.liveness.heard();
+        self.liveness.record_message();
         let params = request.params.as_ref();
         let observer = self
             .observer
@@ -293,13 +293,13 @@ impl Session {
         Some(answer)
     }
 
-    fn has_notice_come_round(&self, notice: &Notice) -> bool {
-        via::has_notice_come_round(notice, &self.services.mark)
+    fn is_looped_notice(&self, notice: &Notice) -> bool {
+        via::is_looped_notice(notice, &self.services.mark)
     }
 
     /// Handles a notification from the client. Never waits.
     pub fn notify(self: &Arc<Self>, notification: Notification) {
-        self.liveness.heard();
+        self.liveness.record_message();
         let Notification { method, params } = notification;
         // Notifications that are forwarded to servers count toward the rate limit.
         let is_passed_on = !matches!(
@@ -326,7 +326,7 @@ impl Session {
             "notifications/roots/list_changed" => self.links.notify(&method, params),
             method if method.starts_with("notifications/") => match self.caller.mark_params(params)
             {
-                Ok(params) => self.tell_all(method, params),
+                Ok(params) => self.notify_all_servers(method, params),
                 Err(error) => tracing::debug!(method, "dropping a notification: {error}"),
             },
             method => tracing::debug!(method, "ignoring an unknown notification"),
@@ -335,7 +335,7 @@ impl Session {
 
     /// Handles the client's response to a server's request. Ignores unknown and repeated responses.
     pub fn answer(&self, response: Response) {
-        self.liveness.heard();
+        self.liveness.record_message();
         if let Some(id) = response.id {
             self.open_asks.answer(&id, response.body);
         }
@@ -369,9 +369,9 @@ impl Session {
     }
 
     /// Prevents the session from becoming idle while the returned value is held.
-    pub fn stay(self: &Arc<Self>) -> Stay {
-        self.liveness.stay();
-        Stay(self.clone())
+    pub fn keep_active(self: &Arc<Self>) -> ActivityGuard {
+        self.liveness.keep_active();
+        ActivityGuard(self.clone())
     }
 
     /// Ends the session: cancels its calls and closes its own links.
@@ -383,7 +383,7 @@ impl Session {
         self.observer.close();
         self.calls.cancel_all("the client disconnected");
         self.open_asks.drop_all();
-        drop(self.share.seat.lock().take());
+        drop(self.share.session_permit.lock().take());
         let Some(host) = self.host.upgrade() else {
             return;
         };
@@ -433,7 +433,7 @@ impl Session {
     }
 
     /// Replaces the view. The caller notifies the client.
-    pub(crate) fn turn_to(&self, view: Arc<PresetView>) {
+    pub(crate) fn set_preset_view(&self, view: Arc<PresetView>) {
         self.preset_view.store(view);
     }
 
@@ -470,7 +470,7 @@ impl Session {
     }
 
     /// Sends a notice that belongs to no call.
-    pub(crate) fn tell(&self, notice: Notice) {
+    pub(crate) fn emit(&self, notice: Notice) {
         // Dropped instead of held when memory is short, because no call waits for this notice.
         if !self
             .outbox
@@ -483,13 +483,13 @@ impl Session {
         }
     }
 
-    pub(crate) fn tell_changed(&self, kinds: &[ListKind]) {
-        let mut told: Vec<&str> = Vec::new();
+    pub(crate) fn notify_lists_changed(&self, kinds: &[ListKind]) {
+        let mut notified: Vec<&str> = Vec::new();
         for kind in kinds {
             // Resources and templates share one notice.
-            if !told.contains(&kind.changed()) {
-                told.push(kind.changed());
-                self.tell(Notice::new(kind.changed(), None));
+            if !notified.contains(&kind.changed()) {
+                notified.push(kind.changed());
+                self.emit(Notice::new(kind.changed(), None));
             }
         }
     }
@@ -507,7 +507,7 @@ impl Session {
 
     /// Returns the number of events that wait for the client.
     pub(crate) fn waiting(&self) -> usize {
-        self.outbox.waiting()
+        self.outbox.queued()
     }
 
     /// Returns the time since the last message from the client.
@@ -547,7 +547,7 @@ impl Session {
     }
 
     /// Sends a notification to every upstream that is up.
-    fn tell_all(&self, method: &str, params: Option<Raw>) {
+    fn notify_all_servers(&self, method: &str, params: Option<Raw>) {
         for upstream in self.view().upstreams() {
             if let Some(link) = self.links.get(upstream.serial) {
                 link.notify(method, params.clone());
@@ -558,12 +558,12 @@ impl Session {
     }
 }
 
-/// Keeps a session from becoming idle. See [`Session::stay`].
-pub struct Stay(Arc<Session>);
+/// Keeps a session from becoming idle. See [`Session::keep_active`].
+pub struct ActivityGuard(Arc<Session>);
 
-impl Drop for Stay {
+impl Drop for ActivityGuard {
     fn drop(&mut self) {
-        self.0.liveness.leave();
+        self.0.liveness.release_active();
     }
 }
 
@@ -600,13 +600,13 @@ impl ViewSource for Session {
                 return Some(newer);
             }
             match view.starting(name)? {
-                Starting::Server(upstream) => self.view_after(&upstream).await,
+                StartingServer::Server(upstream) => self.view_after(&upstream).await,
                 // Any starting server may have the name, so the wait is the same as for lists.
-                Starting::Unknown if Instant::now() < self.liveness.lists_by() => {
+                StartingServer::Unknown if Instant::now() < self.liveness.lists_by() => {
                     self.ready().await;
                     Some(self.view())
                 }
-                Starting::Unknown => None,
+                StartingServer::Unknown => None,
             }
         })
     }
@@ -620,10 +620,10 @@ impl ViewSource for Session {
     }
 
     fn remember_link(&self, uri: &str, upstream: usize) -> bool {
-        self.handed_out.remember(uri, upstream)
+        self.returned_uris.remember(uri, upstream)
     }
 
     fn link_owner(&self, uri: &str) -> Option<usize> {
-        self.handed_out.owner(uri)
+        self.returned_uris.owner(uri)
     }
 }

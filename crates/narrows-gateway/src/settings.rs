@@ -7,8 +7,8 @@ use std::time::Duration;
 
 pub use crate::builtin::PrunerSettings;
 pub use crate::catalogue::{EndpointSettings, Expose, Uris};
-pub use crate::clients::{ClientSettings, DoorName, Doors, Rate, TokenDigest};
-pub use crate::facade::{Encoding, FacadeSettings, Telling};
+pub use crate::clients::{AllowedEntrypoints, ClientSettings, EntrypointName, Rate, TokenDigest};
+pub use crate::facade::{Encoding, FacadeSettings, ListingDetail};
 use narrows_policy::preset::{DirectPreset, Preset, ToolFilter};
 pub use narrows_results::settings::{Binary, RecoverySettings, ShapeChoice, Structured};
 use narrows_results::shaping::ServerShape;

@@ -7,7 +7,7 @@ use narrows_upstream::guard::LazyGuard;
 use narrows_upstream::{HttpClient, Upstream, UpstreamContext};
 
 use crate::builtin::{Builtins, Pruner};
-use crate::feed::Feed;
+use crate::event_bus::EventBus;
 use crate::meter::Meter;
 use crate::server_observer::ServerObserver;
 use crate::settings::{Builtin, ProxySettings, Settings, UpstreamKind, UpstreamSettings};
@@ -23,7 +23,7 @@ pub(crate) fn upstream(index: usize, id: &str, slug: &str) -> Arc<Upstream> {
         Default::default(),
     );
     let settings = UpstreamSettings::new(id, UpstreamKind::Builtin(Builtin::Demo));
-    let observer = ServerObserver::new(id, &Meter::default(), &Arc::<Feed>::default());
+    let observer = ServerObserver::new(id, &Meter::default(), &Arc::<EventBus>::default());
     let context = Arc::new(context);
     Arc::new(Upstream::new(
         index,

@@ -264,9 +264,9 @@ impl Parser {
                     }
                 }
                 Some(b'-' | b'0'..=b'9') => self.number(text, at, Digit::Start, input)?,
-                Some(b't') => self.word(text, at, b"true", input)?,
-                Some(b'f') => self.word(text, at, b"false", input)?,
-                Some(b'n') => self.word(text, at, b"null", input)?,
+                Some(b't') => self.literal(text, at, b"true", input)?,
+                Some(b'f') => self.literal(text, at, b"false", input)?,
+                Some(b'n') => self.literal(text, at, b"null", input)?,
                 Some(_) => fault(at, Reason::NoValue)?,
                 None => {
                     let missing = fault(at, Reason::NoMoreText);
@@ -375,7 +375,13 @@ impl Parser {
     /// Reads a literal. A literal that is cut by the end of the chunk is read again with the next
     /// one.
     #[inline(always)]
-    fn word(&mut self, text: &[u8], at: usize, word: &[u8], input: Input) -> Result<usize, Halt> {
+    fn literal(
+        &mut self,
+        text: &[u8],
+        at: usize,
+        word: &[u8],
+        input: Input,
+    ) -> Result<usize, Halt> {
         if input == Input::Partial && text.len() - at < word.len() {
             return self.pause(State::Value, at);
         }

@@ -1,6 +1,6 @@
 //! Validation of a call's arguments against the schema of the tool.
 //!
-//! A [`Checker`] belongs to one tool and compiles the schema on first use, because most listed
+//! A [`ArgumentChecker`] belongs to one tool and compiles the schema on first use, because most listed
 //! tools are never called. It refuses the arguments that the schema refuses, and also top-level
 //! names that the schema does not define: if a misspelt argument were silently ignored, the result
 //! would answer a different question. The messages tell a model how to correct the call.
@@ -12,10 +12,10 @@
 mod effort;
 mod explain;
 mod keywords;
+mod message;
 mod names;
 mod read;
 mod schema;
-mod told;
 mod validator;
 
 use std::collections::HashSet;
@@ -26,11 +26,11 @@ use narrows_wire::Raw;
 use serde_json::Value;
 
 use self::explain::Problem;
-use self::read::{Read, Unread};
-use self::schema::Compiled;
+use self::read::{ParsedArguments, ReadError};
+use self::schema::CompiledSchema;
 
 /// The maximum number of reported problems per call.
-const MAX_TOLD: usize = 20;
+const MAX_REPORTED: usize = 20;
 
 /// The maximum number of schemas applied to the arguments of one call.
 const MAX_EFFORT: u64 = 10_000_000;
@@ -51,12 +51,12 @@ const MAX_FOR_PATTERNS: usize = 256 * 1024;
 /// Checks the arguments of one tool. Clones share the compiled schema. A checker without a schema
 /// does nothing.
 #[derive(Clone, Default)]
-pub struct Checker(Option<Arc<Shared>>);
+pub struct ArgumentChecker(Option<Arc<ToolSchema>>);
 
-struct Shared {
+struct ToolSchema {
     schema: Raw,
     /// The inner value is `None` if the schema cannot be enforced.
-    compiled: OnceLock<Option<Compiled>>,
+    compiled: OnceLock<Option<CompiledSchema>>,
 }
 
 /// The start of the error message of a refused call.
@@ -71,14 +71,14 @@ pub struct Rejection {
     pub errors: Vec<(String, String)>,
 }
 
-impl Checker {
+impl ArgumentChecker {
     /// Creates a checker. Without a schema, all arguments pass.
-    pub fn new(schema: Option<&Raw>) -> Checker {
-        let shared = |schema: &Raw| Shared {
+    pub fn new(schema: Option<&Raw>) -> ArgumentChecker {
+        let shared = |schema: &Raw| ToolSchema {
             schema: schema.clone(),
             compiled: OnceLock::new(),
         };
-        Checker(schema.map(shared).map(Arc::new))
+        ArgumentChecker(schema.map(shared).map(Arc::new))
     }
 
     /// Returns true if arguments of this length are checked quickly: the schema is already
@@ -109,8 +109,8 @@ impl Checker {
         let most = MAX_EFFORT / compiled.visits();
         let read = match read::arguments(arguments, most) {
             Ok(read) => read,
-            Err(Unread::GivenTwice(problem)) => return Err(rejection(vec![problem])),
-            Err(Unread::Left(reason)) => {
+            Err(ReadError::GivenTwice(problem)) => return Err(rejection(vec![problem])),
+            Err(ReadError::Left(reason)) => {
                 tracing::debug!(%reason, "arguments are not checked");
                 return Ok(());
             }
@@ -137,9 +137,9 @@ impl Checker {
     }
 
     /// Returns the schema, if there is one and it can be enforced.
-    fn enforced(&self) -> Option<(&Raw, &Compiled)> {
-        let Shared { schema, compiled } = &**self.0.as_ref()?;
-        let compile = || match Compiled::new(schema) {
+    fn enforced(&self) -> Option<(&Raw, &CompiledSchema)> {
+        let ToolSchema { schema, compiled } = &**self.0.as_ref()?;
+        let compile = || match CompiledSchema::new(schema) {
             Ok(compiled) => Some(compiled),
             Err(reason) => {
                 tracing::debug!(%reason, "arguments are not checked: the schema cannot be enforced");
@@ -151,7 +151,7 @@ impl Checker {
     }
 }
 
-impl fmt::Debug for Checker {
+impl fmt::Debug for ArgumentChecker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Checker")
     }
@@ -159,16 +159,16 @@ impl fmt::Debug for Checker {
 
 /// A checker is derived from the tool definition that contains it, so it never makes two
 /// definitions differ.
-impl PartialEq for Checker {
-    fn eq(&self, _: &Checker) -> bool {
+impl PartialEq for ArgumentChecker {
+    fn eq(&self, _: &ArgumentChecker) -> bool {
         true
     }
 }
 
-impl Eq for Checker {}
+impl Eq for ArgumentChecker {}
 
 /// Returns the problems of arguments that the schema refuses.
-fn explained(schema: &Raw, compiled: &Compiled, read: &Read) -> Vec<Problem> {
+fn explained(schema: &Raw, compiled: &CompiledSchema, read: &ParsedArguments) -> Vec<Problem> {
     // The schema is parsed only for refused arguments.
     let schema = schema.decode().unwrap_or_default();
     let validator = compiled.validator();
@@ -195,9 +195,9 @@ fn rejection(mut problems: Vec<Problem>) -> Rejection {
     let mut errors: Vec<(String, String)> = Vec::new();
     let mut seen: HashSet<(String, Option<String>)> = HashSet::new();
     for problem in problems {
-        let pointer = told::pointer(&problem.pointer);
+        let pointer = message::pointer(&problem.pointer);
         let message = (!problem.is_unknown()).then(|| problem.message.clone());
-        if errors.len() < MAX_TOLD && seen.insert((pointer.clone(), message)) {
+        if errors.len() < MAX_REPORTED && seen.insert((pointer.clone(), message)) {
             errors.push((pointer, problem.message));
         }
     }

@@ -35,7 +35,7 @@ impl Rules<'_> {
 }
 
 /// The lists of one server that permission decisions need.
-pub trait Listed {
+pub trait ServerLists {
     /// Returns the tool definition as the server listed it.
     fn tool(&self, name: &str) -> Option<&Raw>;
     fn resources(&self) -> &ResourceIndex;
@@ -66,7 +66,7 @@ pub fn named(
     rules: Rules<'_>,
     kind: ItemKind,
     server: ServerName<'_>,
-    lists: &impl Listed,
+    lists: &impl ServerLists,
     name: &str,
 ) -> Option<Arc<Denial>> {
     let mut presets = rules.preset.into_iter().flat_map(Preset::each);
@@ -114,13 +114,16 @@ fn resource(
         return as_read(preset, server, index, uri, &uri::plain(uri));
     }
     // The interpretation by the server is unpredictable.
-    if uri::is_odd(uri) {
+    if uri::has_ignored_characters(uri) {
         return Some(preset.denies_unknowable());
     }
-    let (climbs, silent) = (uri::climbs(uri), preset.is_silent_on_resource(server, uri));
+    let (has_parent_segments, silent) = (
+        uri::has_parent_segments(uri),
+        preset.is_silent_on_resource(server, uri),
+    );
     uri::readings(uri).iter().find_map(|reading| {
         as_read(preset, server, index, uri, reading)
-            .or_else(|| match climbs {
+            .or_else(|| match has_parent_segments {
                 true => as_spelled(preset, server, index, reading),
                 false => None,
             })

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use narrows_wire::Raw;
 
-pub use self::pattern::{BadRule, Hint, Pattern, Rule};
+pub use self::pattern::{Hint, Pattern, Rule, RuleError};
 pub use self::tool_filter::{ToolFilter, ToolFilters, ToolList};
 
 /// A selection of items that servers offer.
@@ -27,7 +27,7 @@ pub struct Preset {
     /// The rules for resources, with normalised URIs.
     plain_resources: Vec<Rule>,
     /// A further preset that also applies.
-    besides: Option<Arc<Preset>>,
+    additional: Option<Arc<Preset>>,
 }
 
 /// All presets, and the one of the default endpoint.
@@ -59,7 +59,7 @@ pub struct ServerName<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {
     pub source: DenialSource,
-    pub why: Why,
+    pub why: DenialReason,
 }
 
 /// The rules that deny an item.
@@ -72,7 +72,7 @@ pub enum DenialSource {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Why {
+pub enum DenialReason {
     /// The entry that forbids the item.
     Forbidden(Box<str>),
     /// The entry that forbids the item because of a hint that its server does not declare.
@@ -102,7 +102,7 @@ impl Preset {
             prompts,
             plain_resources: resources.iter().flatten().map(Rule::plain).collect(),
             resources,
-            besides: None,
+            additional: None,
         }
     }
 
@@ -110,7 +110,7 @@ impl Preset {
     pub fn both(one: Option<Arc<Preset>>, other: Option<Arc<Preset>>) -> Option<Arc<Preset>> {
         match (one, other) {
             (Some(one), Some(other)) if one != other => Some(Arc::new(Preset {
-                besides: Some(other),
+                additional: Some(other),
                 ..(*one).clone()
             })),
             (one, other) => one.or(other),
@@ -120,7 +120,7 @@ impl Preset {
     /// Iterates over this preset and the ones combined with it. An item must be allowed by each of
     /// them.
     pub fn each(&self) -> impl Iterator<Item = &Preset> {
-        std::iter::successors(Some(self), |preset| preset.besides.as_deref())
+        std::iter::successors(Some(self), |preset| preset.additional.as_deref())
     }
 
     /// Returns a preset that allows nothing.
@@ -142,7 +142,7 @@ impl Preset {
 
     /// Returns the entries that select tools of this server but match none of the given `tools`.
     /// They are probably misspelt.
-    pub fn idle_entries<'p>(&'p self, id: &str, slug: &str, tools: &[&str]) -> Vec<&'p str> {
+    pub fn unmatched_rules<'p>(&'p self, id: &str, slug: &str, tools: &[&str]) -> Vec<&'p str> {
         let server = ServerName { id, slug };
         let rules = self.tools.iter().flatten();
         let idle = rules.filter(|rule| {
@@ -178,8 +178,8 @@ impl Preset {
             }
         }
         let own = format!("{}#{hash:016x}", self.id);
-        match &self.besides {
-            Some(besides) => format!("{own}+{}", besides.fingerprint()),
+        match &self.additional {
+            Some(additional) => format!("{own}+{}", additional.fingerprint()),
             None => own,
         }
     }
@@ -208,7 +208,7 @@ impl Preset {
     /// Returns a denial if an entry, in its normalised spelling, forbids this normalised URI.
     pub fn forbids_plain(&self, server: ServerName<'_>, plain: &str) -> Option<Denial> {
         let rule = last_match(&self.plain_resources, server, plain, None)?;
-        (!rule.allows()).then(|| self.denied(Why::Forbidden(rule.text().into())))
+        (!rule.allows()).then(|| self.denied(DenialReason::Forbidden(rule.text().into())))
     }
 
     /// Returns a denial if an entry forbids a template and is later than every entry that allows
@@ -226,19 +226,19 @@ impl Preset {
         };
         let of_template = last(template).filter(|at| !rules[*at].allows())?;
         let is_later = last(uri).is_none_or(|of_uri| of_uri < of_template);
-        let why = || Why::Forbidden(rules[of_template].text().into());
+        let why = || DenialReason::Forbidden(rules[of_template].text().into());
         is_later.then(|| self.denied(why()))
     }
 
     /// Returns a denial if nothing on a server is allowed.
     pub fn denies_server(&self, server: ServerName<'_>) -> Option<Denial> {
-        (!self.allows_any_of(server)).then(|| self.denied(Why::ServerNotNamed))
+        (!self.allows_any_of(server)).then(|| self.denied(DenialReason::ServerNotNamed))
     }
 
     /// Returns the denial of an item that entries cannot describe: a method, or a URI with an
     /// unclear meaning.
     pub fn denies_unknowable(&self) -> Denial {
-        self.denied(Why::Unknowable)
+        self.denied(DenialReason::Unknowable)
     }
 
     /// Returns true if no entry matches exactly this URI.
@@ -264,17 +264,17 @@ impl Preset {
         };
         let why = match last_match(rules, server, name, tool) {
             Some(rule) if rule.allows() => return None,
-            Some(rule) => match rule.hint().filter(|hint| !hint.is_said_of(tool)) {
-                Some(hint) => Why::ForbiddenWithoutHints(rule.text().into(), hint),
-                None => Why::Forbidden(rule.text().into()),
+            Some(rule) => match rule.hint().filter(|hint| !hint.is_declared_by(tool)) {
+                Some(hint) => DenialReason::ForbiddenWithoutHints(rule.text().into(), hint),
+                None => DenialReason::Forbidden(rule.text().into()),
             },
-            None if self.allows_any_of(server) => Why::NotNamed,
-            None => Why::ServerNotNamed,
+            None if self.allows_any_of(server) => DenialReason::NotNamed,
+            None => DenialReason::ServerNotNamed,
         };
         Some(self.denied(why))
     }
 
-    fn denied(&self, why: Why) -> Denial {
+    fn denied(&self, why: DenialReason) -> Denial {
         Denial {
             source: DenialSource::Preset(self.id.clone()),
             why,
@@ -358,17 +358,19 @@ impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (_, source) = self.source.named();
         match &self.why {
-            Why::Forbidden(rule) => write!(f, "`{rule}` of preset '{source}' forbids it"),
-            Why::ForbiddenWithoutHints(rule, hint) => write!(
+            DenialReason::Forbidden(rule) => write!(f, "`{rule}` of preset '{source}' forbids it"),
+            DenialReason::ForbiddenWithoutHints(rule, hint) => write!(
                 f,
                 "`{rule}` of preset '{source}' forbids it: {}",
-                hint.unsaid()
+                hint.default_description()
             ),
-            Why::NotNamed => write!(f, "no entry of preset '{source}' allows it"),
-            Why::ServerNotNamed => write!(f, "preset '{source}' allows nothing on its server"),
-            Why::Unknowable => write!(f, "preset '{source}' cannot allow it"),
-            Why::Excluded => write!(f, "`{source}` excludes it"),
-            Why::NotIncluded => write!(f, "`{source}` does not name it"),
+            DenialReason::NotNamed => write!(f, "no entry of preset '{source}' allows it"),
+            DenialReason::ServerNotNamed => {
+                write!(f, "preset '{source}' allows nothing on its server")
+            }
+            DenialReason::Unknowable => write!(f, "preset '{source}' cannot allow it"),
+            DenialReason::Excluded => write!(f, "`{source}` excludes it"),
+            DenialReason::NotIncluded => write!(f, "`{source}` does not name it"),
         }
     }
 }

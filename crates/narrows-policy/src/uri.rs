@@ -27,19 +27,19 @@ const WITH_HOST: [(&str, &str); 5] = [
 /// fragment are only decoded.
 pub(crate) fn plain(uri: &str) -> String {
     let uri = cleaned(Cow::Borrowed(uri.trim()));
-    let pieces = Pieces::of(&uri, Tail::Apart);
-    pieces.path(Host::AsGiven) + &decoded(pieces.tail)
+    let parts = UriParts::of(&uri, TailPlacement::Apart);
+    parts.path(HostForm::AsGiven) + &decoded(parts.tail)
 }
 
 /// Normalises an entry of a preset, in which `*` matches any text.
 pub(crate) fn plain_pattern(item: &str) -> String {
-    let pieces = Pieces::of(item, Tail::Apart);
+    let parts = UriParts::of(item, TailPlacement::Apart);
     // Such a star matches both hosts and paths, and one before `..` matches any number of segments.
-    let open = match pieces.host {
-        "" => pieces.path.starts_with('*') || pieces.path == "/*",
-        host => host.ends_with('*') && pieces.path.is_empty(),
+    let open = match parts.host {
+        "" => parts.path.starts_with('*') || parts.path == "/*",
+        host => host.ends_with('*') && parts.path.is_empty(),
     };
-    match is_absolute(item) && !open && !climbs(item) {
+    match is_absolute(item) && !open && !has_parent_segments(item) {
         true => plain(item),
         false => decoded(item).into_owned(),
     }
@@ -54,13 +54,13 @@ pub(crate) fn is_absolute(uri: &str) -> bool {
 pub(super) fn readings(uri: &str) -> Vec<String> {
     let mut readings = vec![plain(uri)];
     let decoded = decoded(uri);
-    for pieces in [
-        Pieces::of(uri, Tail::Apart),
-        Pieces::of(&decoded, Tail::Apart),
-        Pieces::of(&decoded, Tail::InPath),
+    for parts in [
+        UriParts::of(uri, TailPlacement::Apart),
+        UriParts::of(&decoded, TailPlacement::Apart),
+        UriParts::of(&decoded, TailPlacement::InPath),
     ] {
-        for host in [Host::AsGiven, Host::Bare] {
-            let path = pieces.path(host);
+        for host in [HostForm::AsGiven, HostForm::Bare] {
+            let path = parts.path(host);
             let shorter = without_slash(&path).to_owned();
             for reading in [path, shorter] {
                 if !readings.contains(&reading) {
@@ -82,54 +82,56 @@ pub(super) fn without_slash(plain: &str) -> &str {
 
 /// Returns true if the URI has characters that parsers remove or replace silently: tabs and line
 /// ends anywhere, white space at its ends, and non-ASCII letters in hosts.
-pub(super) fn is_odd(uri: &str) -> bool {
+pub(super) fn has_ignored_characters(uri: &str) -> bool {
     let odd = |text: &str| text.trim() != text || text.contains(|c: char| c.is_ascii_control());
-    let undone = undone(uri);
-    let pieces = Pieces::of(&undone, Tail::Apart);
+    let decoded_again = decoded_again(uri);
+    let parts = UriParts::of(&decoded_again, TailPlacement::Apart);
     // For these schemes, parsers convert the host to ASCII in different ways.
-    let is_foreign = default_port(pieces.scheme).is_some() && !pieces.host.is_ascii();
-    odd(uri) || odd(&undone) || is_foreign
+    let is_foreign = default_port(parts.scheme).is_some() && !parts.host.is_ascii();
+    odd(uri) || odd(&decoded_again) || is_foreign
 }
 
 /// Returns true if the URI has a `..` segment, so that it may leave the folder in which it starts.
-pub(super) fn climbs(uri: &str) -> bool {
-    let climbs = |text: &str| text.split([':', '/', '\\']).any(|part| part == "..");
+pub(super) fn has_parent_segments(uri: &str) -> bool {
+    let has_parent_segments = |text: &str| text.split([':', '/', '\\']).any(|part| part == "..");
     let decoded_all = decoded(uri);
-    climbs(&decoded_all) || climbs(before_tail(&decoded_all)) || climbs(&decoded(before_tail(uri)))
+    has_parent_segments(&decoded_all)
+        || has_parent_segments(before_tail(&decoded_all))
+        || has_parent_segments(&decoded(before_tail(uri)))
 }
 
 /// The treatment of query and fragment.
 #[derive(Clone, Copy, PartialEq)]
-enum Tail {
+enum TailPlacement {
     Apart,
     InPath,
 }
 
 /// The parts of the host that are compared.
 #[derive(Clone, Copy, PartialEq)]
-enum Host {
+enum HostForm {
     AsGiven,
     /// Without the user, and for files without the host, which some servers ignore.
     Bare,
 }
 
-struct Pieces<'a> {
+struct UriParts<'a> {
     scheme: &'a str,
     host: &'a str,
     path: &'a str,
     tail: &'a str,
 }
 
-impl Pieces<'_> {
-    fn of(uri: &str, tail: Tail) -> Pieces<'_> {
+impl UriParts<'_> {
+    fn of(uri: &str, tail: TailPlacement) -> UriParts<'_> {
         let scheme = scheme(uri).unwrap_or_default();
         let rest = match scheme {
             "" => uri,
             scheme => &uri[scheme.len() + 1..],
         };
         let (rest, tail) = match tail {
-            Tail::Apart => rest.split_at(before_tail(rest).len()),
-            Tail::InPath => (rest, ""),
+            TailPlacement::Apart => rest.split_at(before_tail(rest).len()),
+            TailPlacement::InPath => (rest, ""),
         };
         let behind = rest.trim_start_matches(['/', '\\']);
         let slashes = rest.len() - behind.len();
@@ -138,7 +140,7 @@ impl Pieces<'_> {
             None if slashes >= 2 => split_host(&rest[2..]),
             None => ("", rest),
         };
-        Pieces {
+        UriParts {
             scheme,
             host,
             path,
@@ -147,7 +149,7 @@ impl Pieces<'_> {
     }
 
     /// Returns everything except query and fragment.
-    fn path(&self, host: Host) -> String {
+    fn path(&self, host: HostForm) -> String {
         let scheme = self.scheme.to_ascii_lowercase();
         let host = plain_host(&scheme, &decoded(self.host), host);
         let path = decoded(self.path);
@@ -188,9 +190,9 @@ fn split_host(rest: &str) -> (&str, &str) {
     rest.split_at(rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len()))
 }
 
-fn plain_host(scheme: &str, authority: &str, look: Host) -> String {
+fn plain_host(scheme: &str, authority: &str, look: HostForm) -> String {
     let default_port = default_port(scheme);
-    let bare = look == Host::Bare;
+    let bare = look == HostForm::Bare;
     if bare && scheme == "file" {
         return String::new();
     }
@@ -217,7 +219,7 @@ fn before_tail(uri: &str) -> &str {
 }
 
 fn decoded(text: &str) -> Cow<'_, str> {
-    cleaned(undone(text))
+    cleaned(decoded_again(text))
 }
 
 /// Removes the control characters that parsers drop.
@@ -228,15 +230,17 @@ fn cleaned(text: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-fn undone(text: &str) -> Cow<'_, str> {
-    let mut undone = Cow::Borrowed(text);
+fn decoded_again(text: &str) -> Cow<'_, str> {
+    let mut decoded_again = Cow::Borrowed(text);
     for _ in 0..DECODINGS {
-        match Cow::<[u8]>::from(percent_decode_str(&undone)) {
-            Cow::Owned(next) => undone = Cow::Owned(String::from_utf8_lossy(&next).into_owned()),
+        match Cow::<[u8]>::from(percent_decode_str(&decoded_again)) {
+            Cow::Owned(next) => {
+                decoded_again = Cow::Owned(String::from_utf8_lossy(&next).into_owned())
+            }
             Cow::Borrowed(_) => break,
         }
     }
-    undone
+    decoded_again
 }
 
 #[cfg(test)]

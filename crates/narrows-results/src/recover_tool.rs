@@ -24,9 +24,9 @@ use self::answer::Page;
 pub use self::answer::QUERY_TIME;
 use self::argument_error::ArgumentError;
 pub use self::find::Find;
-use self::request::{Request, cursor};
+use self::request::{RecoverCall, cursor};
 pub use self::resource::{TEMPLATE, is_receipt, read};
-use crate::recovery_store::{Owner, Store};
+use crate::recovery_store::{Owner, RecoveryStore};
 use narrows_wire::tool_result;
 
 /// The default name of the tool.
@@ -53,17 +53,22 @@ const TOOL: &str = r#"{"name":"recover_text","title":"Query cut text","descripti
 
 /// Handles a call of the tool. Every failure is a result that explains the correction, because
 /// models read results.
-pub fn call(store: &dyn Store, owner: &Owner, max_chars: usize, arguments: Option<Raw>) -> Raw {
+pub fn call(
+    store: &dyn RecoveryStore,
+    owner: &Owner,
+    max_chars: usize,
+    arguments: Option<Raw>,
+) -> Raw {
     answer_call(store, owner, max_chars, arguments.as_ref()).unwrap_or_else(|failure| failure)
 }
 
 fn answer_call(
-    store: &dyn Store,
+    store: &dyn RecoveryStore,
     owner: &Owner,
     max_chars: usize,
     arguments: Option<&Raw>,
 ) -> Result<Raw, Raw> {
-    let request = Request::read(arguments).map_err(|wrong| invalid(wrong, None, &[]))?;
+    let request = RecoverCall::read(arguments).map_err(|wrong| invalid(wrong, None, &[]))?;
     let receipt = &request.receipt;
     let fetch = |receipt: &str| {
         let text = store.fetch(owner, receipt);
@@ -71,23 +76,23 @@ fn answer_call(
         store.renew(owner, receipt);
         Ok::<_, Raw>(text)
     };
-    let asked = request.check();
+    let query = request.check();
     // Invalid arguments are reported even if the text no longer exists.
-    let text = match &asked {
+    let text = match &query {
         Err(wrong) if !wrong.is_condition => {
             return Err(invalid(wrong.clone(), Some(receipt), &[]));
         }
         _ => fetch(receipt)?,
     };
-    let asked = asked.map_err(|wrong| {
+    let query = query.map_err(|wrong| {
         let known = fields(&text, request.rows().as_deref());
         invalid(wrong, Some(receipt), &known)
     })?;
-    let other = asked.diff_with.as_deref().map(|other| fetch(other.trim()));
+    let other = query.diff_with.as_deref().map(|other| fetch(other.trim()));
     let other = other.transpose()?;
-    let answer = answer::apply(&asked.query, &text, other.as_deref()).map_err(refused)?;
-    let max_chars = asked.max_chars.unwrap_or(max_chars);
-    let next = |offset| cursor(offset, receipt, &asked.arguments);
+    let answer = answer::apply(&query.query, &text, other.as_deref()).map_err(refused)?;
+    let max_chars = query.max_chars.unwrap_or(max_chars);
+    let next = |offset| cursor(offset, receipt, &query.arguments);
     let page = Page::write(&answer, request.offset, max_chars, next);
     let page = page.ok_or_else(|| {
         let message = "Invalid cursor: copy the cursor of the previous page unchanged".to_owned();
@@ -97,7 +102,7 @@ fn answer_call(
 }
 
 /// Returns the same error for unknown and expired receipts and for those of another owner.
-fn not_found(store: &dyn Store, owner: &Owner, receipt: &str) -> Raw {
+fn not_found(store: &dyn RecoveryStore, owner: &Owner, receipt: &str) -> Raw {
     let source = store.source(owner, receipt);
     let tool = source.map_or_else(
         || "the tool that returned the text".to_owned(),

@@ -21,9 +21,9 @@ pub use self::memory::MemoryStore;
 use crate::settings::RecoverySettings;
 
 /// A store for texts.
-pub trait Store: Send + Sync {
+pub trait RecoveryStore: Send + Sync {
     /// Stores a text under a new receipt.
-    fn keep(&self, owner: &Owner, text: Arc<str>) -> Result<Receipt, Unavailable>;
+    fn keep(&self, owner: &Owner, text: Arc<str>) -> Result<Receipt, StoreUnavailable>;
 
     /// Returns the text of a receipt; `None` if the receipt is unknown, expired or belongs to
     /// another owner. The caller cannot distinguish these cases.
@@ -47,13 +47,13 @@ pub trait Store: Send + Sync {
     fn purge(&self);
 
     /// Returns the amount of stored data, if known. May wait for a writer.
-    fn fill(&self) -> Fill {
-        Fill::default()
+    fn usage(&self) -> StoreUsage {
+        StoreUsage::default()
     }
 
     /// Returns true if storing or fetching a text of this many bytes may take too long for an async
     /// thread.
-    fn blocks_on(&self, _text: usize) -> bool {
+    fn may_block(&self, _text: usize) -> bool {
         false
     }
 }
@@ -61,7 +61,7 @@ pub trait Store: Send + Sync {
 /// Opens the store that the settings select.
 ///
 /// If the folder cannot be used, texts are kept in memory instead and a warning is logged.
-pub fn open(settings: &RecoverySettings) -> Arc<dyn Store> {
+pub fn open(settings: &RecoverySettings) -> Arc<dyn RecoveryStore> {
     let Some(folder) = &settings.path else {
         return Arc::new(MemoryStore::new(settings));
     };
@@ -110,7 +110,7 @@ impl Owner {
 
 /// The amount of data in a store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Fill {
+pub struct StoreUsage {
     pub texts: usize,
     /// The size that counts toward the store's limit.
     pub bytes: u64,
@@ -118,7 +118,7 @@ pub struct Fill {
 
 /// The error that the store cannot hold a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unavailable;
+pub struct StoreUnavailable;
 
 /// The key of a stored text: `prn_` and a ULID.
 ///

@@ -30,7 +30,7 @@ impl ShapeChoice {
     /// The default budget for code that is read without a goal.
     pub const CODE_MAX_CHARS: usize = 48_000;
     /// The minimum budget. A lower one would leave no space between the markers.
-    pub const LEAST_CHARS: usize = 1_000;
+    pub const MIN_CHARS: usize = 1_000;
 
     /// Returns these settings, with unset fields from `below`.
     #[must_use]

@@ -9,11 +9,11 @@ mod account;
 mod blocks;
 mod goal;
 mod guard;
-mod halves;
 mod items;
 mod pieces;
 mod policy;
 mod report;
+mod structured_content;
 #[cfg(test)]
 mod tests;
 mod work;
@@ -28,20 +28,20 @@ use tokio::sync::{AcquireError, Semaphore};
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
-pub use self::account::Account;
+pub use self::account::SavingsAccount;
 pub use self::account::{Saved, Savings, ToolSavings};
 pub use self::goal::META as GOAL_META;
 pub use self::goal::{
-    ARGUMENT as GOAL_ARGUMENT, Aim, FIND_ARGUMENT, ResultArguments, find_schema,
+    ARGUMENT as GOAL_ARGUMENT, FIND_ARGUMENT, GoalHint, ResultArguments, find_schema,
     schema as goal_schema,
 };
 pub use self::guard::{marked, may_hold_marker};
-pub use self::halves::{content_alone, only_text, without_repetition};
 pub use self::policy::{Policies, Policy, ServerShape};
 pub use self::report::META as RECEIPT_META;
-pub use self::report::{Change, Report};
+pub use self::report::{Report, SizeChange};
+pub use self::structured_content::{content_alone, only_text, without_repetition};
 use crate::recover_tool::{Find, QUERY_TIME};
-use crate::recovery_store::{Owner, Store};
+use crate::recovery_store::{Owner, RecoveryStore};
 
 /// The maximum size of results that are counted on an async thread.
 const QUICK: usize = 256 * 1024;
@@ -51,19 +51,19 @@ const QUEUE_WAIT: Duration = Duration::from_secs(30);
 
 /// The shaping service, shared by all endpoints.
 pub struct Shaping {
-    store: Arc<dyn Store>,
+    store: Arc<dyn RecoveryStore>,
     engine: Arc<dyn Engine>,
     /// Limits the results in progress to the number of cores: more would only delay all of them.
     workers: Arc<Semaphore>,
-    account: Account,
+    account: SavingsAccount,
 }
 
 /// A result to shape, with its context.
 pub struct Job {
     pub result: Raw,
-    pub form: Form,
+    pub form: ResultKind,
     pub policy: Policy,
-    pub aim: Aim,
+    pub goal_hint: GoalHint,
     /// A query on the texts, instead of a digest.
     pub find: Option<Find>,
     /// The client that may recover the cut text.
@@ -109,18 +109,18 @@ impl RecoverTool {
 
 /// The form of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum ResultKind {
     /// A result of `tools/call`.
     Tool,
     /// A result of `resources/read`.
     Resource,
 }
 
-impl Form {
+impl ResultKind {
     fn items(self) -> &'static str {
         match self {
-            Form::Tool => "content",
-            Form::Resource => "contents",
+            ResultKind::Tool => "content",
+            ResultKind::Resource => "contents",
         }
     }
 }
@@ -144,20 +144,20 @@ pub enum Shaped {
 }
 
 impl Shaping {
-    pub fn new(store: Arc<dyn Store>, engine: Arc<dyn Engine>) -> Shaping {
+    pub fn new(store: Arc<dyn RecoveryStore>, engine: Arc<dyn Engine>) -> Shaping {
         Shaping {
             store,
             engine,
             workers: Arc::new(Semaphore::new(cores())),
-            account: Account::default(),
+            account: SavingsAccount::default(),
         }
     }
 
-    pub fn store(&self) -> &Arc<dyn Store> {
+    pub fn store(&self) -> &Arc<dyn RecoveryStore> {
         &self.store
     }
 
-    pub fn account(&self) -> &Account {
+    pub fn account(&self) -> &SavingsAccount {
         &self.account
     }
 
@@ -249,7 +249,7 @@ impl Shaping {
     }
 
     fn count(&self, source: Source<'_>, report: &Report) {
-        self.account.enter(source.server, source.tool, |saved| {
+        self.account.record(source.server, source.tool, |saved| {
             saved.results += 1;
             saved.chars_before += report.chars.before as u64;
             saved.chars_after += report.chars.after as u64;
@@ -259,7 +259,7 @@ impl Shaping {
     }
 
     fn failed(&self, source: Source<'_>, why: Fallback, original: Raw) -> (Raw, Shaped) {
-        self.account.enter(source.server, source.tool, |saved| {
+        self.account.record(source.server, source.tool, |saved| {
             saved.failed += 1;
         });
         (original, Shaped::Failed(why))

@@ -1,9 +1,9 @@
 //! Operations of the admin API: changes to the configuration.
 //!
 //! This crate does not read or write configuration files. The binary supplies an [`Operations`]
-//! implementation and the [`AdminDesk`] with which the HTTP edge authenticates requests.
+//! implementation and the [`AdminAuth`] with which the HTTP edge authenticates requests.
 
-mod desk;
+mod auth;
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use narrows_gateway::Applied;
 use narrows_gateway::settings::Transport;
 use serde_json::Value;
 
-pub use self::desk::{AdminDesk, AdminToken, TokenOrigin};
+pub use self::auth::{AdminAuth, AdminToken, TokenOrigin};
 
 /// A change to the configuration.
 #[derive(Debug, Clone, PartialEq)]

@@ -35,7 +35,7 @@ pub(crate) const MAX_BATCH: usize = 100;
 
 pub(crate) struct Call {
     session: Arc<Session>,
-    work: Work,
+    pending: PendingAnswers,
     /// `None` once no client reads events.
     events: Option<EventStream>,
     /// An answer that waits until the events before it have been sent.
@@ -65,11 +65,11 @@ pub(crate) enum Answer {
 
 /// Boxed, because a call whose client has disconnected moves to its own task. Large messages are
 /// polled off the async threads.
-type Carried = Polled<Answer>;
+type PolledAnswer = Polled<Answer>;
 
-enum Work {
-    One(Carried),
-    Many(FuturesUnordered<Carried>),
+enum PendingAnswers {
+    One(PolledAnswer),
+    Many(FuturesUnordered<PolledAnswer>),
     Done,
 }
 
@@ -81,15 +81,15 @@ impl Call {
         permit: Option<ClientPermit>,
     ) -> Call {
         if permit.is_none()
-            && let Some(outcome) = session.at_once(&request)
+            && let Some(outcome) = session.answer_locally(&request)
         {
             return Call::answered(session, answer(session, request.id, outcome));
         }
         let (sink, events) = EventSink::channel(EVENTS);
-        let work = Work::One(carry(session.clone(), request, sink, permit));
+        let pending = PendingAnswers::One(run_request(session.clone(), request, sink, permit));
         Call {
             session: session.clone(),
-            work,
+            pending,
             events: Some(events),
             held: None,
         }
@@ -99,7 +99,7 @@ impl Call {
     pub(crate) fn answered(session: &Arc<Session>, answer: Answer) -> Call {
         Call {
             session: session.clone(),
-            work: Work::Done,
+            pending: PendingAnswers::Done,
             events: None,
             held: Some(answer),
         }
@@ -126,7 +126,7 @@ impl Call {
                     running.push(refuse(Some(request.id), Refused::InitializeInBatch));
                 }
                 Ok(Message::Request(request)) => {
-                    running.push(carry(session.clone(), request, sink.clone(), None));
+                    running.push(run_request(session.clone(), request, sink.clone(), None));
                 }
                 Ok(Message::Notification(notification)) => session.notify(notification),
                 Ok(Message::Response(response)) => session.answer(response),
@@ -142,10 +142,10 @@ impl Call {
         if running.is_empty() {
             return Ok(None);
         }
-        let work = Work::Many(running);
+        let pending = PendingAnswers::Many(running);
         Ok(Some(Call {
             session: session.clone(),
-            work,
+            pending,
             events: Some(events),
             held: None,
         }))
@@ -156,20 +156,20 @@ impl Call {
         loop {
             // Polls the work first, because usually no event precedes the answer.
             if self.held.is_none() {
-                self.held = match &mut self.work {
-                    Work::One(carried) => match Pin::new(carried).poll(cx) {
+                self.held = match &mut self.pending {
+                    PendingAnswers::One(carried) => match Pin::new(carried).poll(cx) {
                         Poll::Ready(answer) => {
-                            self.work = Work::Done;
+                            self.pending = PendingAnswers::Done;
                             Some(answer)
                         }
                         Poll::Pending => None,
                     },
-                    Work::Many(running) => match running.poll_next_unpin(cx) {
+                    PendingAnswers::Many(running) => match running.poll_next_unpin(cx) {
                         Poll::Ready(Some(answer)) => Some(answer),
                         Poll::Ready(None) => return Poll::Ready(None),
                         Poll::Pending => None,
                     },
-                    Work::Done => return Poll::Ready(None),
+                    PendingAnswers::Done => return Poll::Ready(None),
                 };
             }
             // A request has sent all its events when its answer is ready, so exactly the events now
@@ -197,10 +197,10 @@ impl Call {
     /// Returns true if every request has been answered.
     pub(crate) fn is_over(&self) -> bool {
         self.held.is_none()
-            && match &self.work {
-                Work::One(_) => false,
-                Work::Many(running) => running.is_empty(),
-                Work::Done => true,
+            && match &self.pending {
+                PendingAnswers::One(_) => false,
+                PendingAnswers::Many(running) => running.is_empty(),
+                PendingAnswers::Done => true,
             }
     }
 
@@ -215,13 +215,13 @@ impl Call {
 
     /// Closes the event queue because no client reads it: from now on notifications are discarded,
     /// and requests from servers are refused at once instead of waiting for an answer.
-    pub(crate) fn deafen(&mut self) {
+    pub(crate) fn close_events(&mut self) {
         self.events = None;
     }
 
     /// Runs the call to its end and discards its messages.
-    pub(crate) async fn run_unheard(mut self) {
-        self.deafen();
+    pub(crate) async fn run_detached(mut self) {
+        self.close_events();
         while self.next().await.is_some() {}
     }
 }
@@ -261,12 +261,12 @@ pub(crate) fn encode_batch(answers: &[Answer], memory: &ClientMemory) -> Option<
     Some(memory.responses.hold(whole.freeze()))
 }
 
-fn carry(
+fn run_request(
     session: Arc<Session>,
     request: Request,
     sink: EventSink,
     permit: Option<ClientPermit>,
-) -> Carried {
+) -> PolledAnswer {
     let id = request.id.clone();
     let outcome = session.clone().request(request, sink, permit);
     offload::polled(Box::pin(
@@ -294,7 +294,7 @@ fn answer(session: &Session, id: Id, outcome: Result<Raw, Error>) -> Answer {
     }
 }
 
-fn refuse(id: Option<Id>, refused: Refused) -> Carried {
+fn refuse(id: Option<Id>, refused: Refused) -> PolledAnswer {
     let answer = Answer::Error(id, refused.object());
     offload::polled(Box::pin(std::future::ready(answer)))
 }

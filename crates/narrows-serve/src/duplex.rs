@@ -16,7 +16,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use narrows_gateway::Principal;
-use narrows_gateway::{Door, Error, Gateway, Lifetime, Opened, Session};
+use narrows_gateway::{Entrypoint, Error, Gateway, Lifetime, Opened, Session};
 use narrows_upstream::exchange::EventStream;
 use narrows_upstream::memory::ClientMemory;
 use narrows_upstream::offload;
@@ -106,30 +106,30 @@ pub(crate) trait Source {
 
 /// The client at the other end.
 #[derive(Debug, Clone)]
-pub(crate) enum Visitor {
+pub(crate) enum DuplexClient {
     /// The process that started the gateway and owns it.
-    Host,
+    Local,
     /// A client that connected through an entrypoint. It may stay while it has access to that
     /// entrypoint.
-    Guest(Principal),
+    Remote(Principal),
 }
 
-impl Visitor {
+impl DuplexClient {
     fn principal(&self) -> Principal {
         match self {
-            Visitor::Host => Principal::Local,
-            Visitor::Guest(principal) => principal.clone(),
+            DuplexClient::Local => Principal::Local,
+            DuplexClient::Remote(principal) => principal.clone(),
         }
     }
 }
 
 pub(crate) struct Duplex<'a> {
     gateway: Gateway,
-    door: Door<'a>,
-    visitor: Visitor,
+    entrypoint: Entrypoint<'a>,
+    duplex_client: DuplexClient,
     memory: ClientMemory,
     settings: DuplexSettings,
-    state: State<'a>,
+    state: DuplexState<'a>,
     calls: JoinSet<()>,
     outgoing: mpsc::Sender<Bytes>,
     /// Messages that wait to be processed, see [`Duplex::is_busy`].
@@ -140,17 +140,17 @@ pub(crate) struct Duplex<'a> {
     hello_by: Option<Instant>,
 }
 
-enum State<'a> {
+enum DuplexState<'a> {
     /// The client has not sent `initialize` yet.
     New,
-    Opening(Opening<'a>),
+    OpeningSession(OpeningSession<'a>),
     Open {
         session: Arc<Session>,
         _outbox: AbortOnDropHandle<()>,
     },
 }
 
-struct Opening<'a> {
+struct OpeningSession<'a> {
     id: Id,
     revision: Revision,
     opened: BoxFuture<'a, Option<Result<Opened, Error>>>,
@@ -158,7 +158,7 @@ struct Opening<'a> {
 
 /// The reason why the loop ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum DuplexEnd {
     /// The client has disconnected; pending requests are cancelled.
     Gone,
     /// The session has ended; pending requests are still answered.
@@ -166,15 +166,15 @@ pub(crate) enum End {
     /// The gateway is stopping; pending requests are still answered.
     Stopped,
     /// The client did not send `initialize` in time.
-    Mute,
+    NotInitialized,
 }
 
-enum Turn {
+enum LoopEvent {
     Input(Option<Input>),
     Opened(Option<Result<Opened, Error>>),
     /// The event needs no further handling.
     Done,
-    End(End),
+    DuplexEnd(DuplexEnd),
 }
 
 impl<'a> Duplex<'a> {
@@ -182,8 +182,8 @@ impl<'a> Duplex<'a> {
     /// receiver is dropped, the client counts as disconnected.
     pub(crate) fn new(
         gateway: Gateway,
-        door: Door<'a>,
-        visitor: Visitor,
+        entrypoint: Entrypoint<'a>,
+        duplex_client: DuplexClient,
         memory: ClientMemory,
         settings: DuplexSettings,
         outgoing: mpsc::Sender<Bytes>,
@@ -191,11 +191,11 @@ impl<'a> Duplex<'a> {
     ) -> Duplex<'a> {
         Duplex {
             gateway,
-            door,
-            visitor,
+            entrypoint,
+            duplex_client,
             memory,
             settings,
-            state: State::New,
+            state: DuplexState::New,
             calls: JoinSet::new(),
             outgoing,
             backlog: VecDeque::new(),
@@ -206,21 +206,21 @@ impl<'a> Duplex<'a> {
     }
 
     /// Runs until the client disconnects, its session ends or `stop` is cancelled.
-    pub(crate) async fn run(mut self, mut source: impl Source) -> End {
+    pub(crate) async fn run(mut self, mut source: impl Source) -> DuplexEnd {
         let end = loop {
-            match self.turn(&mut source).await {
-                Turn::Input(Some(input)) => self.backlog.push_back(input),
-                Turn::Input(None) => break End::Gone,
-                Turn::Opened(opened) => self.opened(opened),
-                Turn::Done => {}
-                Turn::End(end) => break end,
+            match self.next_event(&mut source).await {
+                LoopEvent::Input(Some(input)) => self.backlog.push_back(input),
+                LoopEvent::Input(None) => break DuplexEnd::Gone,
+                LoopEvent::Opened(opened) => self.opened(opened),
+                LoopEvent::Done => {}
+                LoopEvent::DuplexEnd(end) => break end,
             }
             while !self.is_busy()
                 && let Some(input) = self.backlog.pop_front()
             {
                 let input = input.decoded().await;
-                if let Some(input) = self.take_in_large(input).await {
-                    self.take_in(input);
+                if let Some(input) = self.handle_large_input(input).await {
+                    self.handle_input(input);
                 }
                 // When many requests are running, lets finished ones complete before the next
                 // request exceeds the limit.
@@ -240,11 +240,11 @@ impl<'a> Duplex<'a> {
     /// that a client that writes faster than it reads is slowed down and loses nothing. Reading
     /// continues up to a bound meanwhile, because only a read detects the end of the input.
     fn is_busy(&self) -> bool {
-        matches!(self.state, State::Opening(_)) || !self.unsent.is_empty()
+        matches!(self.state, DuplexState::OpeningSession(_)) || !self.unsent.is_empty()
     }
 
     /// Waits for the next event.
-    async fn turn(&mut self, source: &mut impl Source) -> Turn {
+    async fn next_event(&mut self, source: &mut impl Source) -> LoopEvent {
         let waiting: usize = self.backlog.iter().map(Input::bytes).sum();
         let room = self.backlog.len() < BACKLOG && waiting < BACKLOG_BYTES;
         let unsent = &mut self.unsent;
@@ -253,23 +253,23 @@ impl<'a> Duplex<'a> {
             biased;
             // Checked first: stopping the gateway also ends its sessions, which is not the reason
             // to report.
-            () = self.stop.cancelled() => Turn::End(End::Stopped),
-            turn = self.state.changed(hello_by) => turn,
-            () = self.outgoing.closed() => Turn::End(End::Gone),
+            () = self.stop.cancelled() => LoopEvent::DuplexEnd(DuplexEnd::Stopped),
+            next_event = self.state.changed(hello_by) => next_event,
+            () = self.outgoing.closed() => LoopEvent::DuplexEnd(DuplexEnd::Gone),
             Ok(permit) = self.outgoing.reserve(), if !unsent.is_empty() => {
                 if let Some(message) = unsent.pop_front() {
                     permit.send(message);
                 }
-                Turn::Done
+                LoopEvent::Done
             }
-            input = source.next(), if room => Turn::Input(input),
-            Some(_) = self.calls.join_next() => Turn::Done,
+            input = source.next(), if room => LoopEvent::Input(input),
+            Some(_) = self.calls.join_next() => LoopEvent::Done,
         }
     }
 
     /// Processes a large notification or response off the async threads. Requests run there anyway.
-    async fn take_in_large(&mut self, input: Input) -> Option<Input> {
-        let State::Open { session, .. } = &self.state else {
+    async fn handle_large_input(&mut self, input: Input) -> Option<Input> {
+        let DuplexState::Open { session, .. } = &self.state else {
             return Some(input);
         };
         match input {
@@ -277,7 +277,7 @@ impl<'a> Duplex<'a> {
                 message:
                     Incoming::Single(message @ (Message::Notification(_) | Message::Response(_))),
                 bytes,
-            } if bytes >= offload::LARGE && self.is_welcome() => {
+            } if bytes >= offload::LARGE && self.has_access() => {
                 let session = session.clone();
                 let work = move || match message {
                     Message::Notification(notification) => session.notify(notification),
@@ -291,7 +291,7 @@ impl<'a> Duplex<'a> {
         }
     }
 
-    fn take_in(&mut self, input: Input) {
+    fn handle_input(&mut self, input: Input) {
         let message = match input {
             Input::Frame(frame) => decode(frame),
             Input::Message { message, .. } => Ok(message),
@@ -299,17 +299,17 @@ impl<'a> Duplex<'a> {
             Input::TooLarge { max } => return self.refuse(None, &Refused::TooLarge { max }),
             Input::Broken(reason) => return self.refuse(None, &Refused::BrokenFrame(reason)),
         };
-        if let (State::Open { session, .. }, false) = (&self.state, self.is_welcome()) {
+        if let (DuplexState::Open { session, .. }, false) = (&self.state, self.has_access()) {
             session.close();
             return;
         }
         match (message, &self.state) {
             (Err(error), _) => self.refuse(None, &Refused::Message(error)),
-            (Ok(Incoming::Single(message)), State::Open { session, .. }) => {
+            (Ok(Incoming::Single(message)), DuplexState::Open { session, .. }) => {
                 let session = session.clone();
                 self.message(&session, message);
             }
-            (Ok(Incoming::Batch(entries)), State::Open { session, .. }) => {
+            (Ok(Incoming::Batch(entries)), DuplexState::Open { session, .. }) => {
                 match Call::batch(session, entries) {
                     Ok(Some(call)) => self.start(None, Answers::Array, || call),
                     Ok(None) => {}
@@ -322,10 +322,10 @@ impl<'a> Duplex<'a> {
     }
 
     /// Returns true if the client still has access to its entrypoint.
-    fn is_welcome(&self) -> bool {
-        match &self.visitor {
-            Visitor::Host => true,
-            Visitor::Guest(principal) => self.gateway.may_enter(principal, self.door),
+    fn has_access(&self) -> bool {
+        match &self.duplex_client {
+            DuplexClient::Local => true,
+            DuplexClient::Remote(principal) => self.gateway.may_enter(principal, self.entrypoint),
         }
     }
 
@@ -339,7 +339,7 @@ impl<'a> Duplex<'a> {
                 }
             }
             Message::Request(Request { id, method, .. }) if &*method == "ping" => {
-                self.say(encode_result(&id, &Raw::empty_object()));
+                self.send(encode_result(&id, &Raw::empty_object()));
             }
             Message::Request(request) => self.refuse(Some(&request.id), &Refused::NotInitialized),
             // These messages need no answer, and before a session exists they have no effect.
@@ -365,16 +365,16 @@ impl<'a> Duplex<'a> {
 
     fn open(&mut self, id: Id, hello: Hello) {
         let Hello { revision, client } = hello;
-        let (gateway, door) = (self.gateway.clone(), self.door);
-        let principal = self.visitor.principal();
+        let (gateway, entrypoint) = (self.gateway.clone(), self.entrypoint);
+        let principal = self.duplex_client.principal();
         let memory = self.memory.clone();
         let opened = Box::pin(async move {
             let lifetime = Lifetime::Connection;
             gateway
-                .open_with(door, principal, lifetime, revision, client, memory)
+                .open_with(entrypoint, principal, lifetime, revision, client, memory)
                 .await
         });
-        self.state = State::Opening(Opening {
+        self.state = DuplexState::OpeningSession(OpeningSession {
             id,
             revision,
             opened,
@@ -382,8 +382,8 @@ impl<'a> Duplex<'a> {
     }
 
     fn opened(&mut self, opened: Option<Result<Opened, Error>>) {
-        let State::Opening(Opening { id, revision, .. }) =
-            std::mem::replace(&mut self.state, State::New)
+        let DuplexState::OpeningSession(OpeningSession { id, revision, .. }) =
+            std::mem::replace(&mut self.state, DuplexState::New)
         else {
             return;
         };
@@ -393,15 +393,15 @@ impl<'a> Duplex<'a> {
                 result,
                 outbox,
             })) => {
-                self.say(encode_result(&id, &result));
+                self.send(encode_result(&id, &result));
                 let pump = tokio::spawn(pump(session.clone(), outbox, self.outgoing.clone()));
-                self.state = State::Open {
+                self.state = DuplexState::Open {
                     session,
                     _outbox: AbortOnDropHandle::new(pump),
                 };
             }
             Some(Err(failure)) => {
-                self.say(encode_error(Some(&id), &error::core(&failure, revision)));
+                self.send(encode_error(Some(&id), &error::core(&failure, revision)));
             }
             None => self.refuse(Some(&id), &Refused::UnknownEndpoint),
         }
@@ -413,7 +413,7 @@ impl<'a> Duplex<'a> {
         let max = self.settings.max_calls;
         if self.calls.len() >= max {
             let error = error::core(&Error::TooManyCalls(max), Revision::LATEST_LEGACY);
-            return self.say(encode_error(id, &error));
+            return self.send(encode_error(id, &error));
         }
         self.calls
             .spawn(forward(call(), answers, self.outgoing.clone()));
@@ -421,12 +421,12 @@ impl<'a> Duplex<'a> {
 
     fn refuse(&mut self, id: Option<&Id>, refused: &Refused) {
         tracing::debug!(?refused, "refused");
-        self.say(refused.encode(id));
+        self.send(refused.encode(id));
     }
 
     /// Sends without waiting. A message that does not fit into the queue is sent before any further
     /// input is processed.
-    fn say(&mut self, message: Bytes) {
+    fn send(&mut self, message: Bytes) {
         if !self.unsent.is_empty() {
             self.unsent.push_back(message);
         } else if let Err(mpsc::error::TrySendError::Full(message)) =
@@ -436,9 +436,9 @@ impl<'a> Duplex<'a> {
         }
     }
 
-    async fn finish(mut self, end: End) {
+    async fn finish(mut self, end: DuplexEnd) {
         let grace = self.settings.grace;
-        if let End::Closed | End::Stopped = end {
+        if let DuplexEnd::Closed | DuplexEnd::Stopped = end {
             // The pending calls include `shutdown`, which must be answered.
             let answered = async { while self.calls.join_next().await.is_some() {} };
             tokio::select! {
@@ -447,7 +447,7 @@ impl<'a> Duplex<'a> {
             }
         }
         self.calls.shutdown().await;
-        if let State::Open { session, .. } = &self.state {
+        if let DuplexState::Open { session, .. } = &self.state {
             session.close();
         }
         let said = async {
@@ -464,10 +464,10 @@ impl<'a> Duplex<'a> {
 /// Runs `duplex` and the writer of its messages concurrently. When `duplex` has ended, the
 /// remaining messages are written for at most `grace`, because the client may have stopped reading.
 pub(crate) async fn run_both<T>(
-    duplex: impl Future<Output = End>,
+    duplex: impl Future<Output = DuplexEnd>,
     writing: impl Future<Output = T>,
     grace: Duration,
-) -> (End, Option<T>) {
+) -> (DuplexEnd, Option<T>) {
     let mut duplex = Box::pin(duplex);
     let mut writing = pin!(writing);
     let (end, written) = tokio::select! {
@@ -482,21 +482,23 @@ pub(crate) async fn run_both<T>(
     }
 }
 
-impl State<'_> {
+impl DuplexState<'_> {
     /// Completes when the session has opened or ended, or when `initialize` is too late.
-    async fn changed(&mut self, hello_by: Option<Instant>) -> Turn {
+    async fn changed(&mut self, hello_by: Option<Instant>) -> LoopEvent {
         match self {
-            State::New => match hello_by {
+            DuplexState::New => match hello_by {
                 Some(late) => {
                     sleep_until(late).await;
-                    Turn::End(End::Mute)
+                    LoopEvent::DuplexEnd(DuplexEnd::NotInitialized)
                 }
                 None => std::future::pending().await,
             },
-            State::Opening(opening) => Turn::Opened(opening.opened.as_mut().await),
-            State::Open { session, .. } => {
+            DuplexState::OpeningSession(opening) => {
+                LoopEvent::Opened(opening.opened.as_mut().await)
+            }
+            DuplexState::Open { session, .. } => {
                 session.closed().await;
-                Turn::End(End::Closed)
+                LoopEvent::DuplexEnd(DuplexEnd::Closed)
             }
         }
     }

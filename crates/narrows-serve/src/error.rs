@@ -65,7 +65,7 @@ pub(crate) enum Refused {
     },
     /// The client has no access to this entrypoint. The answer is the same if the entrypoint does
     /// not exist.
-    DoorNotAllowed,
+    EntrypointNotAllowed,
     UnknownEndpoint,
     UnknownPath,
     /// The page is only for clients on this machine.
@@ -128,7 +128,7 @@ impl Refused {
     pub(crate) fn status(&self) -> StatusCode {
         use Refused::*;
         match self {
-            Host | Origin | NotLocal | DoorNotAllowed => StatusCode::FORBIDDEN,
+            Host | Origin | NotLocal | EntrypointNotAllowed => StatusCode::FORBIDDEN,
             Loop | Recursive(_) => StatusCode::LOOP_DETECTED,
             NoToken | WrongToken => StatusCode::UNAUTHORIZED,
             TooManyTokens { .. } | ClientLimit { .. } => StatusCode::TOO_MANY_REQUESTS,
@@ -164,7 +164,7 @@ impl Refused {
         if let Some(after) = self.retry_after() {
             data.insert(RETRY_AFTER.into(), millis(after).into());
         }
-        object(self.code(), &self.message(), self.word(), data)
+        object(self.code(), &self.message(), self.as_str(), data)
     }
 
     /// Returns the value of the `WWW-Authenticate` header (RFC 6750, 3).
@@ -191,7 +191,7 @@ impl Refused {
     /// Returns the refusal of a request whose client exceeds its limits.
     pub(crate) fn by_limits(error: &Error) -> Option<Refused> {
         Some(Refused::ClientLimit {
-            word: error.word(),
+            word: error.as_str(),
             message: error.to_string(),
             after: retry_after(error)?,
         })
@@ -229,7 +229,7 @@ impl Refused {
         }
     }
 
-    fn word(&self) -> &'static str {
+    fn as_str(&self) -> &'static str {
         use Refused::*;
         match self {
             Host => "host_not_allowed",
@@ -238,7 +238,7 @@ impl Refused {
             Origin => "origin_not_allowed",
             NoToken | WrongToken => "unauthorized",
             TooManyTokens { .. } => "too_many_attempts",
-            DoorNotAllowed => "endpoint_not_allowed",
+            EntrypointNotAllowed => "endpoint_not_allowed",
             UnknownEndpoint => "unknown_endpoint",
             UnknownPath => "unknown_path",
             NotLocal => "not_local",
@@ -284,7 +284,7 @@ impl Refused {
             TooManyTokens { .. } => {
                 "The token is not valid, and too many wrong tokens came from this address. Try again later"
             }
-            DoorNotAllowed => "This client may not use this endpoint",
+            EntrypointNotAllowed => "This client may not use this endpoint",
             UnknownEndpoint => "There is no such endpoint; GET / lists the endpoints",
             UnknownPath => "There is no such path",
             NotLocal => "This page is only for clients on the same machine",
@@ -434,7 +434,7 @@ impl ForwardRefusal {
     fn row(&self) -> (StatusCode, i64, &'static str) {
         let error = match self {
             ForwardRefusal::Edge(refused) => {
-                return (refused.status(), refused.code(), refused.word());
+                return (refused.status(), refused.code(), refused.as_str());
             }
             ForwardRefusal::Gateway(error) => error,
         };
@@ -471,19 +471,21 @@ impl ForwardRefusal {
                 ),
                 Error::NotAllowed { .. } => (StatusCode::FORBIDDEN, INVALID_PARAMS, "not_allowed"),
                 Error::BadParams(_) => (StatusCode::BAD_REQUEST, INVALID_PARAMS, "invalid_params"),
-                Error::RateLimited { .. } | Error::ClientBusy { .. } => {
-                    (StatusCode::TOO_MANY_REQUESTS, INTERNAL_ERROR, error.word())
-                }
+                Error::RateLimited { .. } | Error::ClientBusy { .. } => (
+                    StatusCode::TOO_MANY_REQUESTS,
+                    INTERNAL_ERROR,
+                    error.as_str(),
+                ),
                 Error::ShuttingDown | Error::Interrupted { .. } => (
                     StatusCode::SERVICE_UNAVAILABLE,
                     INTERNAL_ERROR,
-                    error.word(),
+                    error.as_str(),
                 ),
                 // Session errors, which cannot occur on this route.
                 other => (
                     StatusCode::INTERNAL_SERVER_ERROR,
                     INTERNAL_ERROR,
-                    other.word(),
+                    other.as_str(),
                 ),
             },
         }
@@ -572,7 +574,7 @@ pub(crate) fn core(error: &Error, revision: Revision) -> Raw {
     object(
         core_code(error, revision),
         &error.to_string(),
-        error.word(),
+        error.as_str(),
         data,
     )
 }

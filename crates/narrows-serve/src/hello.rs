@@ -28,8 +28,8 @@ impl Hello {
         // Valid params are far shorter, and this many bytes should not be parsed on an async
         // thread.
         if params.len() >= offload::LARGE {
-            let told = format!("params must not be longer than {} bytes", offload::LARGE);
-            return Err(bad(told.into()));
+            let reason = format!("params must not be longer than {} bytes", offload::LARGE);
+            return Err(bad(reason.into()));
         }
         let [version, capabilities, client_info] = params
             .pick(["protocolVersion", "capabilities", "clientInfo"])

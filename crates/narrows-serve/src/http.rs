@@ -31,9 +31,9 @@ use self::occupancy::Occupancy;
 use self::readers::SlowReaders;
 use self::replay::Bounds;
 pub use self::routes::is_fixed_path;
-use self::sessions::Sessions;
+use self::sessions::SessionRegistry;
 use self::timers::HeaderTimers;
-use crate::admin::AdminDesk;
+use crate::admin::AdminAuth;
 use crate::duplex::DuplexSettings;
 
 mod admin;
@@ -123,7 +123,7 @@ pub struct HttpSettings {
     pub grace: Duration,
     /// Authentication and operations of the admin API. If `None`, nothing is served below
     /// `/api/v1`.
-    pub admin: Option<Arc<AdminDesk>>,
+    pub admin: Option<Arc<AdminAuth>>,
 }
 
 impl Default for HttpSettings {
@@ -173,7 +173,7 @@ pub async fn serve(
     let admin = AdminApi::new(&edge);
     let mut connections = JoinSet::new();
     let mut sweep = tokio::time::interval(SWEEP);
-    let mut told = None;
+    let mut logged = None;
     loop {
         tokio::select! {
             () = stop.cancelled() => break,
@@ -197,7 +197,7 @@ pub async fn serve(
                     };
                     match evicted {
                         Some(what) => edge.gateway.meter().evicted(what),
-                        None => accept_failed(&error, &mut told).await,
+                        None => accept_failed(&error, &mut logged).await,
                     }
                     // Yields, because the task of the evicted connection closes it.
                     tokio::task::yield_now().await;
@@ -207,7 +207,7 @@ pub async fn serve(
         }
     }
     drop(listener);
-    edge.sessions.hush();
+    edge.sessions.end_general_streams();
     let finished = async { while connections.join_next().await.is_some() {} };
     if timeout(grace, finished).await.is_err() {
         tracing::debug!(
@@ -220,7 +220,7 @@ pub async fn serve(
     edge.tasks.close();
     // Calls without a reader end with their sessions. Duplex clients are notified after their last
     // answer.
-    let _ = timeout(grace + ws::FAREWELL, edge.tasks.wait()).await;
+    let _ = timeout(grace + ws::CLOSE_TIMEOUT, edge.tasks.wait()).await;
 }
 
 /// The state shared by all connections of the edge.
@@ -228,7 +228,7 @@ struct Edge {
     gateway: Gateway,
     settings: HttpSettings,
     guard: Guard,
-    sessions: Arc<Sessions>,
+    sessions: Arc<SessionRegistry>,
     inboxes: sse::Inboxes,
     readers: Arc<SlowReaders>,
     header_timers: HeaderTimers,
@@ -322,7 +322,7 @@ fn is_full(error: &io::Error) -> bool {
 /// Logs a failed accept and waits before the next attempt. A client that disconnected before it was
 /// accepted is ignored. Running out of file descriptors is logged, and retrying at once would only
 /// waste CPU time.
-async fn accept_failed(error: &io::Error, told: &mut Option<Instant>) {
+async fn accept_failed(error: &io::Error, logged: &mut Option<Instant>) {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     if matches!(
         error.kind(),
@@ -330,9 +330,9 @@ async fn accept_failed(error: &io::Error, told: &mut Option<Instant>) {
     ) {
         return;
     }
-    if told.is_none_or(|told| told.elapsed() > SWEEP) {
+    if logged.is_none_or(|logged| logged.elapsed() > SWEEP) {
         tracing::warn!(%error, "cannot accept connections");
-        *told = Some(Instant::now());
+        *logged = Some(Instant::now());
     }
     tokio::time::sleep(Duration::from_millis(250)).await;
 }

@@ -8,15 +8,15 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use narrows_gateway::{Door, Gateway};
+use narrows_gateway::{Entrypoint, Gateway};
 use narrows_upstream::chain::Recursion;
-use narrows_wire::frame::{self, Decoder, FrameError, Framing};
+use narrows_wire::frame::{self, FrameDecoder, FrameError, Framing};
 use narrows_wire::{Incoming, Message, decode};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::duplex::{Duplex, DuplexSettings, Input, Source, Visitor, run_both};
+use crate::duplex::{Duplex, DuplexClient, DuplexSettings, Input, Source, run_both};
 use crate::error::Refused;
 
 /// The buffer space reserved for each read.
@@ -68,9 +68,9 @@ pub async fn stdio(
     settings: StdioSettings,
 ) -> io::Result<()> {
     let framing = Arc::new(OnceLock::new());
-    let mut frames = Frames {
+    let mut frames = StdioFrames {
         input,
-        decoder: Decoder::detect(settings.max_message_bytes),
+        decoder: FrameDecoder::detect(settings.max_message_bytes),
         framing: framing.clone(),
         ended: None,
     };
@@ -82,10 +82,18 @@ pub async fn stdio(
         hello_within: None,
     };
     let (outgoing, written) = mpsc::channel(settings.queue.max(1));
-    let door = Door::Endpoint(endpoint);
+    let entrypoint = Entrypoint::Endpoint(endpoint);
     let stop = settings.stop.clone();
     let memory = gateway.memory();
-    let running = Duplex::new(gateway, door, Visitor::Host, memory, duplex, outgoing, stop);
+    let running = Duplex::new(
+        gateway,
+        entrypoint,
+        DuplexClient::Local,
+        memory,
+        duplex,
+        outgoing,
+        stop,
+    );
     let running = running.run(&mut frames);
     let writing = write(output, written, &framing);
     let (_, written) = run_both(running, writing, settings.grace).await;
@@ -106,7 +114,7 @@ pub async fn refuse(
     limit: Duration,
 ) -> io::Result<()> {
     let answering = async {
-        let mut decoder = Decoder::detect(REFUSED_BYTES);
+        let mut decoder = FrameDecoder::detect(REFUSED_BYTES);
         loop {
             let id = match decoder.next() {
                 Ok(None) => {
@@ -135,15 +143,15 @@ pub async fn refuse(
         .unwrap_or(Ok(()))
 }
 
-struct Frames<R> {
+struct StdioFrames<R> {
     input: R,
-    decoder: Decoder,
+    decoder: FrameDecoder,
     /// Shared with the writer, and set when the framing is detected.
     framing: Arc<OnceLock<Framing>>,
     ended: Option<io::Result<()>>,
 }
 
-impl<R: AsyncRead + Unpin + Send> Source for &mut Frames<R> {
+impl<R: AsyncRead + Unpin + Send> Source for &mut StdioFrames<R> {
     // Cancel-safe: all bytes read so far are in the decoder.
     async fn next(&mut self) -> Option<Input> {
         loop {
@@ -173,7 +181,7 @@ impl<R: AsyncRead + Unpin + Send> Source for &mut Frames<R> {
     }
 }
 
-impl<R> Frames<R> {
+impl<R> StdioFrames<R> {
     fn take(&mut self) -> Option<Input> {
         let taken = self.decoder.next();
         if let Some(framing) = self.decoder.framing() {

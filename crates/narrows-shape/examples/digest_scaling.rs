@@ -43,13 +43,13 @@ fn main() {
             .expect("writing to a String cannot fail");
         }),
         ("lines unlike others", |text, at| {
-            (0..9).for_each(|nth| word(text, mixed(at * 9 + nth)));
+            (0..9).for_each(|nth| push_word(text, mixed(at * 9 + nth)));
             text.push('\n');
         }),
         ("short lines", |text, at| {
             text.push_str(["a\n", "b 1\n", "\n"][at as usize % 3])
         }),
-        ("one line", |text, at| word(text, mixed(at))),
+        ("one line", |text, at| push_word(text, mixed(at))),
     ];
     println!("text                  MB       ms   ms/MB");
     let only = std::env::args().nth(1);
@@ -106,7 +106,7 @@ fn mixed(at: u64) -> u64 {
     (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 3
 }
 
-fn word(text: &mut String, mut random: u64) {
+fn push_word(text: &mut String, mut random: u64) {
     for _ in 0..3 + random % 6 {
         random /= 26;
         text.push(char::from(b'a' + (random % 26) as u8));
@@ -129,7 +129,7 @@ fn log(text: &mut String, at: u64) {
     match random % 50 {
         0 => {
             text.push_str("WARN ");
-            (0..8).for_each(|nth| word(text, mixed(random + nth)));
+            (0..8).for_each(|nth| push_word(text, mixed(random + nth)));
             text.push('\n');
         }
         1..20 => writeln!(
@@ -151,7 +151,7 @@ fn log(text: &mut String, at: u64) {
 
 fn code(text: &mut String, at: u64) {
     let mut name = String::new();
-    word(&mut name, mixed(at));
+    push_word(&mut name, mixed(at));
     let name = name.trim();
     writeln!(text, "def handle_{name}(request):\n    user = request.user\n    if not user.allowed(\"{name}\"):\n        raise Forbidden({at})\n    return db.fetch(\"{name}\", {})\n", mixed(at) % 40)
         .expect("writing to a String cannot fail");
@@ -161,7 +161,7 @@ fn prose(text: &mut String, at: u64) {
     if at.is_multiple_of(40) {
         writeln!(text, "## Part {at}\n").expect("writing to a String cannot fail");
     }
-    (0..60).for_each(|nth| word(text, mixed(at * 60 + nth) % 90_000));
+    (0..60).for_each(|nth| push_word(text, mixed(at * 60 + nth) % 90_000));
     text.push_str("\n\n");
 }
 

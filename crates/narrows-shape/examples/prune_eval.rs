@@ -38,7 +38,7 @@ fn main() {
     let vocabulary = tiktoken_rs::o200k_base().expect("a vocabulary");
     println!("set  ratio   n  recall whole pruned saved  must  ms/1k p50 p95  by kind");
     for source in SourceType::ALL {
-        if !sets.is_empty() && !sets.iter().any(|set| set == source.word()) {
+        if !sets.is_empty() && !sets.iter().any(|set| set == source.as_str()) {
             continue;
         }
         let path = Path::new(folder).join(format!("{source}.jsonl"));

@@ -89,7 +89,7 @@ fn measure(name: &str, source: SourceType, size: usize, text: &str) {
     );
 }
 
-fn word(at: usize) -> &'static str {
+fn word_at(at: usize) -> &'static str {
     // The step has no common factor with the number of words, and it drifts.
     WORDS[(at * 7 + at / 24 * 5) % WORDS.len()]
 }
@@ -97,7 +97,7 @@ fn word(at: usize) -> &'static str {
 fn code(lines: usize) -> String {
     let mut text = String::new();
     for at in 0..lines {
-        let (a, b, c) = (word(at), word(at + 3), word(at + 11));
+        let (a, b, c) = (word_at(at), word_at(at + 3), word_at(at + 11));
         match at % 12 {
             0 => writeln!(text, "    def {a}_{b}_{at}(self, {c}):"),
             11 => writeln!(text),
@@ -112,7 +112,7 @@ fn logs(lines: usize) -> String {
     let mut text = String::new();
     for at in 0..lines {
         let level = if at % 500 == 499 { "ERROR" } else { "INFO" };
-        let (a, b) = (word(at), word(at + 5));
+        let (a, b) = (word_at(at), word_at(at + 5));
         writeln!(
             text,
             "2024-05-01T10:{:02}:{:02}Z {level} [{a}-{}] {b} took {at} ms",
@@ -128,7 +128,7 @@ fn logs(lines: usize) -> String {
 fn docs(lines: usize) -> String {
     let mut text = String::new();
     for at in 0..lines {
-        let (a, b, c) = (word(at), word(at + 2), word(at + 9));
+        let (a, b, c) = (word_at(at), word_at(at + 2), word_at(at + 9));
         match at % 20 {
             0 => writeln!(text, "## How the {a} uses a {b}"),
             1 | 10 | 19 => writeln!(text),

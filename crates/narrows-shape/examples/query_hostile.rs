@@ -10,7 +10,7 @@
 use std::time::{Duration, Instant};
 
 use narrows_shape::prune::Deadline;
-use narrows_shape::query::{Limits, Request};
+use narrows_shape::query::{QueryLimits, Request};
 
 const SIZE: usize = 5_000_000;
 const ALLOWED: Duration = Duration::from_secs(2);
@@ -137,7 +137,7 @@ fn run(name: &str, text: &str, request: Request, other: Option<&str>) {
         Err(invalid) => return println!("{name:44} {:>9.1}  {invalid}", milliseconds(began)),
     };
     let passed = || began.elapsed() > ALLOWED;
-    let limits = Limits {
+    let limits = QueryLimits {
         deadline: &Deadline::new(&passed),
         diff_until: Some(began + ALLOWED / 2),
     };

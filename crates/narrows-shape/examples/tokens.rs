@@ -238,11 +238,11 @@ fn schemas(tokenizer: &CoreBPE, data: &Path) -> Outcome<()> {
     for (n, form) in forms.iter().enumerate() {
         println!("{}: {:+.1} %", form.0, change(sums[n + 1], sums[0]));
     }
-    let (listed, [told, names]) = (sums_of_tools[0], [sums_of_tools[1], sums_of_tools[2]]);
+    let (listed, [reduced, names]) = (sums_of_tools[0], [sums_of_tools[1], sums_of_tools[2]]);
     println!("whole tools as listed: {listed} tokens");
     println!(
-        "  name, description, type: {told} ({:+.1} %)",
-        change(told, listed)
+        "  name, description, type: {reduced} ({:+.1} %)",
+        change(reduced, listed)
     );
     println!(
         "  name and type alone: {names} ({:+.1} %)",

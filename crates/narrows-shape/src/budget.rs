@@ -61,7 +61,7 @@ pub struct Fitted {
     /// The stages that were applied, in order.
     pub stages: Vec<Stage>,
     /// The missing parts, in the order of the original.
-    pub cuts: Vec<Place>,
+    pub cuts: Vec<CutRange>,
 }
 
 /// A step that was applied to a text.
@@ -85,7 +85,7 @@ pub enum Stage {
 
 impl Stage {
     /// Returns the stable name for programs.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Stage::Compact => "compact",
             Stage::Toon => "toon",
@@ -100,7 +100,7 @@ impl Stage {
 
 /// A part of the original, counted from 1, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum CutRange {
     Lines { first: usize, last: usize },
     Chars { first: usize, last: usize },
 }
@@ -136,7 +136,7 @@ pub fn longest_marker(chars: usize, order: &Order<'_>) -> usize {
         let gap = marker::Gap::longest_of(unit, chars);
         count::chars(&gap.longest_full(&order.recovery, chars))
     };
-    full(marker::Unit::Lines).max(full(marker::Unit::Chars))
+    full(marker::MarkerUnit::Lines).max(full(marker::MarkerUnit::Chars))
 }
 
 /// Fits a text into its budget. Any budget of at least 1,000 characters is kept, as long as the
@@ -152,7 +152,7 @@ pub fn fit(
     if let Some(fitted) = unchanged(text, order)? {
         return Ok(fitted);
     }
-    let work = Work {
+    let work = FitContext {
         order,
         engine,
         deadline,
@@ -160,7 +160,7 @@ pub fn fit(
     if json::may_be(text)
         && let Some(compact) = json::compact(text)
     {
-        match json::fit(text, compact, &work, json::Output::Shortest) {
+        match json::fit(text, compact, &work, json::JsonOutput::Shortest) {
             // JSON could not be cut, or not in time. Cutting characters always works.
             Err(Fallback::ConstraintsUnmet | Fallback::Timeout) => {}
             done => return done,
@@ -180,23 +180,23 @@ pub fn fit_json(
     if let Some(fitted) = unchanged(json, order)? {
         return Ok(fitted);
     }
-    let work = Work {
+    let work = FitContext {
         order,
         engine,
         deadline,
     };
     let compact = json::compact(json).ok_or(Fallback::ConstraintsUnmet)?;
-    json::fit(json, compact, &work, json::Output::Json)
+    json::fit(json, compact, &work, json::JsonOutput::Json)
 }
 
 /// The context that each step needs in addition to the text.
-struct Work<'a> {
+struct FitContext<'a> {
     order: &'a Order<'a>,
     engine: &'a dyn Engine,
     deadline: &'a Deadline<'a>,
 }
 
-impl Work<'_> {
+impl FitContext<'_> {
     fn check(&self) -> Result<(), Fallback> {
         self.deadline.check().map_err(|OutOfTime| Fallback::Timeout)
     }

@@ -18,11 +18,11 @@ pub(crate) fn string_end(bytes: &[u8], at: usize) -> usize {
 
 /// Returns a string of valid JSON in which U+FFFD replaces each escape of an unpaired surrogate,
 /// because readers of text do not accept those.
-pub(crate) fn mended(string: &str) -> String {
-    let mut mended = String::with_capacity(string.len());
+pub(crate) fn replace_lone_surrogates(string: &str) -> String {
+    let mut replace_lone_surrogates = String::with_capacity(string.len());
     let mut rest = string;
     while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
-        mended.push_str(&rest[..at]);
+        replace_lone_surrogates.push_str(&rest[..at]);
         rest = &rest[at..];
         let (whole, length) = match (code_unit(rest), rest.get(6..).and_then(code_unit)) {
             (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => (true, 12),
@@ -31,11 +31,11 @@ pub(crate) fn mended(string: &str) -> String {
             (None, _) => (true, 2),
         };
         let (escape, others) = rest.split_at_checked(length).unwrap_or((rest, ""));
-        mended.push_str(if whole { escape } else { "\u{FFFD}" });
+        replace_lone_surrogates.push_str(if whole { escape } else { "\u{FFFD}" });
         rest = others;
     }
-    mended.push_str(rest);
-    mended
+    replace_lone_surrogates.push_str(rest);
+    replace_lone_surrogates
 }
 
 /// Returns the code unit of a `\u` escape at the beginning of a text.
@@ -46,7 +46,7 @@ fn code_unit(text: &str) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
-    use super::mended;
+    use super::replace_lone_surrogates;
 
     #[test]
     fn halves_of_pairs_are_replaced_and_pairs_are_not() {
@@ -59,7 +59,7 @@ mod tests {
             ),
             (r#""\\ud800 \u00e9\n\"é""#, r#""\\ud800 \u00e9\n\"é""#),
         ] {
-            assert_eq!(mended(string), expected);
+            assert_eq!(replace_lone_surrogates(string), expected);
         }
     }
 }

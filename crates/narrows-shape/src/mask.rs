@@ -18,7 +18,7 @@ use narrows_json::grammar::{Role, Visitor, parse};
 
 use crate::NotJson;
 pub use answer::{AnswerMask, MaskedAnswer};
-use string::{Cut, Limits, key, value};
+use string::{MaskLimits, StringCut, key, value};
 
 /// The limit above which strings are cut, and the parts that are kept. Lengths are in characters
 /// (Unicode scalar values) of the decoded string: an escape counts as one, and so do a surrogate
@@ -95,7 +95,7 @@ pub fn mask_portably<'a>(json: &'a [u8], limits: &Mask) -> Result<Masked<'a>, No
 fn mask_on<'a>(engine: Engine, json: &'a [u8], limits: &Mask) -> Result<Masked<'a>, NotJson> {
     let strings = |text| Strings {
         engine,
-        limits: Limits::new(limits),
+        limits: MaskLimits::new(limits),
         cuts: Cuts::new(text),
     };
     match parse(json, strings) {
@@ -107,7 +107,7 @@ fn mask_on<'a>(engine: Engine, json: &'a [u8], limits: &Mask) -> Result<Masked<'
 /// Cuts the strings of a whole text.
 struct Strings<'a> {
     engine: Engine,
-    limits: Limits,
+    limits: MaskLimits,
     cuts: Cuts<'a>,
 }
 
@@ -153,7 +153,7 @@ impl<'a> Cuts<'a> {
         }
     }
 
-    fn cut(&mut self, cut: &Cut) {
+    fn cut(&mut self, cut: &StringCut) {
         self.out.push_str(&self.text[self.copied..cut.head_end]);
         write!(self.out, "{}", cut.marker()).expect("writing to a String cannot fail");
         self.copied = cut.tail_start;

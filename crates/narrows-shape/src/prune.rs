@@ -10,13 +10,13 @@
 //! reason ([`Fallback`]), and the caller passes the text on unchanged.
 
 pub(crate) mod engine;
+pub(crate) mod failures;
 mod lines;
 pub(crate) mod markdown;
 mod protect;
 mod render;
 mod selection;
 mod source;
-pub(crate) mod trouble;
 
 #[doc(hidden)]
 pub use engine::{CODE_FEATURES, code_candidates};
@@ -40,7 +40,7 @@ pub enum SourceType {
 impl SourceType {
     pub const ALL: [SourceType; 3] = [SourceType::Code, SourceType::Logs, SourceType::Docs];
 
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             SourceType::Code => "code",
             SourceType::Logs => "logs",
@@ -51,7 +51,7 @@ impl SourceType {
 
 impl fmt::Display for SourceType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.as_str())
     }
 }
 
@@ -59,7 +59,9 @@ impl FromStr for SourceType {
     type Err = String;
 
     fn from_str(word: &str) -> Result<SourceType, String> {
-        let known = SourceType::ALL.into_iter().find(|kind| kind.word() == word);
+        let known = SourceType::ALL
+            .into_iter()
+            .find(|kind| kind.as_str() == word);
         known.ok_or_else(|| format!("'{word}' is not one of code, logs, docs"))
     }
 }

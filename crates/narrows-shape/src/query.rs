@@ -38,7 +38,7 @@ use self::list::SortKey;
 pub use self::page::page;
 use self::path::Path;
 use self::pattern::Pattern;
-pub use self::span::Span;
+pub use self::span::ScannedRange;
 use crate::prune::Deadline;
 
 /// The largest selection in bytes. Ranges may overlap, and a short request must not produce an
@@ -90,18 +90,18 @@ pub struct Request {
 /// A validated query.
 #[derive(Debug, Clone)]
 pub struct Query {
-    part: Part,
+    part: QueryRange,
     pattern: Option<Pattern>,
     context: usize,
     count_only: bool,
     limit: Option<usize>,
     numbers: Option<bool>,
-    kind: Kind,
+    kind: QueryKind,
 }
 
 /// The lines, rows or characters to read.
 #[derive(Debug, Clone)]
-enum Part {
+enum QueryRange {
     Whole,
     Ranges(Vec<(i64, i64)>),
     /// The number of first and of last lines or rows.
@@ -110,7 +110,7 @@ enum Part {
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum QueryKind {
     Lines,
     Rows(Box<RowQuery>),
     Diff,
@@ -128,7 +128,7 @@ struct RowQuery {
 }
 
 /// Limits on the time spent on one text.
-pub struct Limits<'a> {
+pub struct QueryLimits<'a> {
     pub deadline: &'a Deadline<'a>,
     /// The time at which the comparison of two texts gives up. The rest is then shown as replaced.
     pub diff_until: Option<Instant>,
@@ -148,7 +148,7 @@ pub struct Answer<'a> {
     /// The number of lines or rows that match, if there was a search.
     pub matched: Option<usize>,
     /// The requested ranges, limited to the text.
-    pub spans: Vec<Span>,
+    pub spans: Vec<ScannedRange>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -212,17 +212,17 @@ impl Request {
                 let message = "compares lines; omit the arguments for rows";
                 return Err(Invalid::new("diff_with", message));
             }
-            (true, None) => Kind::Diff,
-            (false, Some(rows)) => Kind::Rows(Box::new(rows)),
-            (false, None) => Kind::Lines,
+            (true, None) => QueryKind::Diff,
+            (false, Some(rows)) => QueryKind::Rows(Box::new(rows)),
+            (false, None) => QueryKind::Lines,
         };
-        let combines = matches!(part, Part::Whole);
+        let combines = matches!(part, QueryRange::Whole);
         if self.diff && !combines {
             let message = "compares whole texts; omit ranges, head, tail, start_char and end_char";
             return Err(Invalid::new("diff_with", message));
         }
-        let is_other = self.query.is_some() || matches!(kind, Kind::Rows(_));
-        if matches!(part, Part::Chars(..)) && (is_other || self.limit.is_some()) {
+        let is_other = self.query.is_some() || matches!(kind, QueryKind::Rows(_));
+        if matches!(part, QueryRange::Chars(..)) && (is_other || self.limit.is_some()) {
             let message = "and end_char cannot be combined with other arguments; use ranges to \
                 search part of the text";
             return Err(Invalid::new("start_char", message));
@@ -239,7 +239,7 @@ impl Request {
         })
     }
 
-    fn part(&self) -> Result<Part, Invalid> {
+    fn part(&self) -> Result<QueryRange, Invalid> {
         let is_chars = self.start_char.is_some() || self.end_char.is_some();
         let is_ends = self.head.is_some() || self.tail.is_some();
         let ways = [is_chars, is_ends, self.ranges.is_some()];
@@ -251,18 +251,24 @@ impl Request {
         }
         if is_chars {
             let (start, end) = (self.start_char, self.end_char);
-            return Ok(Part::Chars(start.unwrap_or(1), end.unwrap_or(i64::MAX)));
+            return Ok(QueryRange::Chars(
+                start.unwrap_or(1),
+                end.unwrap_or(i64::MAX),
+            ));
         }
         if is_ends {
-            return Ok(Part::Ends(self.head.unwrap_or(0), self.tail.unwrap_or(0)));
+            return Ok(QueryRange::Ends(
+                self.head.unwrap_or(0),
+                self.tail.unwrap_or(0),
+            ));
         }
         match &self.ranges {
             Some(ranges) if ranges.len() > MAX_RANGES => {
                 let message = format!("must have at most {MAX_RANGES} entries");
                 Err(Invalid::new("ranges", message))
             }
-            Some(ranges) => Ok(Part::Ranges(ranges.clone())),
-            None => Ok(Part::Whole),
+            Some(ranges) => Ok(QueryRange::Ranges(ranges.clone())),
+            None => Ok(QueryRange::Whole),
         }
     }
 
@@ -309,7 +315,7 @@ fn rows_path(text: &str) -> Result<Option<Path>, Invalid> {
     let path = Path::parse(&mut lexer)?;
     let next = lexer.next()?;
     match next.token {
-        lexer::Token::End => Ok(Some(path)),
+        lexer::QueryToken::End => Ok(Some(path)),
         _ => Err(lexer.expected(next.at, "one path, such as data.items")),
     }
 }
@@ -320,15 +326,15 @@ impl Query {
         &self,
         text: &'a str,
         other: Option<&str>,
-        limits: &Limits<'_>,
+        limits: &QueryLimits<'_>,
     ) -> Result<Answer<'a>, Refused> {
         match &self.kind {
-            Kind::Diff => diff::apply(self, text, other.unwrap_or(""), limits),
-            Kind::Rows(query) => {
+            QueryKind::Diff => diff::apply(self, text, other.unwrap_or(""), limits),
+            QueryKind::Rows(query) => {
                 let rows = rows::find(text, query.rows.as_ref())?;
                 table::apply(self, query, text, &rows, limits.deadline)
             }
-            Kind::Lines => match document::apply(self, text, limits)? {
+            QueryKind::Lines => match document::apply(self, text, limits)? {
                 Some(answer) => Ok(answer),
                 None => text::apply(self, text, limits.deadline),
             },
@@ -339,7 +345,7 @@ impl Query {
     #[doc(hidden)]
     pub fn condition(&self) -> Option<String> {
         match &self.kind {
-            Kind::Rows(rows) => rows.condition.as_ref().map(ToString::to_string),
+            QueryKind::Rows(rows) => rows.condition.as_ref().map(ToString::to_string),
             _ => None,
         }
     }

@@ -25,7 +25,7 @@ use std::collections::HashMap;
 use crate::terms::{Word, WordReader};
 use actions::Actions;
 use corpus::{Corpus, Text, Vocabulary, Wanted};
-use domains::Profile;
+use domains::DomainProfile;
 use query::Line;
 
 /// The texts of a server that are searched.
@@ -62,7 +62,7 @@ pub struct Index {
     tools: Corpus,
     servers: Corpus,
     /// The domain profile of each server.
-    profiles: Vec<Profile>,
+    profiles: Vec<DomainProfile>,
     /// Further properties of each tool.
     facts: Vec<Facts>,
 }
@@ -117,7 +117,7 @@ impl Index {
     pub fn new(servers: &[ServerText<'_>], tools: &[ToolText<'_>]) -> Index {
         let mut vocabulary = Vocabulary::default();
         let mut reader = WordReader::default();
-        let mut profiles = vec![Profile::new(); servers.len()];
+        let mut profiles = vec![DomainProfile::new(); servers.len()];
         let mut server_texts = Vec::new();
         for (server, profile) in servers.iter().zip(&mut profiles) {
             let name = reader.words(cut(server.name, NAME.bytes));
@@ -164,7 +164,7 @@ impl Index {
                 name: name.collect(),
             });
         }
-        profiles.iter_mut().for_each(Profile::finish);
+        profiles.iter_mut().for_each(DomainProfile::finish);
         let tools = Corpus::of(tool_texts);
         weigh_names(&mut facts, &counts, &tools);
         Index {

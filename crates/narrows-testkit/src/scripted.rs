@@ -101,7 +101,7 @@ pub enum Step {
     /// Answers with a text of this many characters.
     ReplyLength(usize),
     /// Answers with an object as text: `cwd`, `args`, `env`.
-    ReplySurroundings,
+    ReplyEnvironment,
     /// Waits until the test releases this name.
     Wait(String),
     /// Notifies the test that this step was reached.
@@ -307,7 +307,7 @@ pub async fn run(folder: &Path, listening: bool) -> io::Result<()> {
             tokio::signal::unix::SignalKind::terminate(),
         )?);
     }
-    let server = server::Server::new(script, folder);
+    let server = server::ScriptedServer::new(script, folder);
     if listening {
         listen::serve(server).await
     } else {

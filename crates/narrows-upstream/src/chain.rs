@@ -35,7 +35,7 @@ pub fn chain_above() -> Option<Box<str>> {
 /// The maximum number of gateways that may start each other, or that a request or a list item may
 /// pass through. The limit also stops loops in which a new configuration is generated for each
 /// gateway, where comparing configurations does not help.
-const DEEPEST: usize = 8;
+const MAX_CHAIN_LENGTH: usize = 8;
 
 /// The position of a gateway in the chain of gateways that started it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -77,7 +77,10 @@ impl Ancestry {
         let items = items.filter(|item| !item.is_empty());
         Ancestry {
             // One more than the limit is enough to detect that there are too many.
-            above: items.take(DEEPEST + 1).map(Ancestor::parse).collect(),
+            above: items
+                .take(MAX_CHAIN_LENGTH + 1)
+                .map(Ancestor::parse)
+                .collect(),
             configuration: file.map(identity),
         }
     }
@@ -87,7 +90,7 @@ impl Ancestry {
         if self.configuration.is_some() && self.above.iter().any(same) {
             return Some(Recursion::SameConfiguration);
         }
-        (self.above.len() >= DEEPEST).then_some(Recursion::TooDeep)
+        (self.above.len() >= MAX_CHAIN_LENGTH).then_some(Recursion::TooDeep)
     }
 
     /// Returns the value of [`CHAIN`] for the child processes of the gateway with this mark.
@@ -115,7 +118,7 @@ impl Ancestry {
 /// marks cannot be read.
 pub fn passed_on(came_with: &HeaderValue, mark: &str, own: &HeaderValue) -> Option<HeaderValue> {
     let marks = came_with.to_str().ok()?;
-    if via::leads_back(marks, mark) {
+    if via::is_looped(marks, mark) {
         return None;
     }
     let all = via::extended(Some(marks), own.to_str().ok()?);
@@ -162,7 +165,7 @@ impl fmt::Display for Recursion {
             ),
             Recursion::TooDeep => write!(
                 f,
-                "this entry starts Narrows below {DEEPEST} other gateways, each started by the \
+                "this entry starts Narrows below {MAX_CHAIN_LENGTH} other gateways, each started by the \
                  previous one. Remove the entry"
             ),
         }

@@ -20,13 +20,13 @@ pub struct Channel {
     pub outgoing: mpsc::Sender<Bytes>,
     /// Messages from the server. `Ended` is the last item; after it, the stream stays
     /// pending or ends.
-    pub incoming: BoxStream<'static, Arrival>,
+    pub incoming: BoxStream<'static, ChannelEvent>,
     /// Closes the connection gracefully and waits until its resources are released. Dropping the
     /// closer instead closes the connection immediately, without waiting.
     pub closer: Closer,
 }
 
-pub enum Arrival {
+pub enum ChannelEvent {
     /// One frame, which may not be valid JSON.
     Message(Bytes),
     /// The transport skipped a message that was larger than this number of bytes.

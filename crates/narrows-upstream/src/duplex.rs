@@ -5,7 +5,7 @@
 //! decides who receives it.
 
 mod incoming;
-mod quoting;
+mod quoter;
 #[cfg(test)]
 mod tests;
 
@@ -25,13 +25,13 @@ use tokio::sync::{Mutex as AsyncMutex, Semaphore, mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::task::TaskTracker;
 
-pub(crate) use self::quoting::Quoting;
-use crate::channel::{Arrival, Channel, Closer};
-use crate::exchange::{AnswerTo, AskKey, ClientHello, Event, EventSink};
+pub(crate) use self::quoter::MessageQuoter;
+use crate::channel::{Channel, ChannelEvent, Closer};
+use crate::exchange::{AskKey, AskResponder, ClientHello, Event, EventSink};
 use crate::failure::{Failure, FailureKind, LinkError};
 use crate::handler::NotificationHandler;
 use crate::handshake::ServerHello;
-use crate::health::Vitals;
+use crate::health::Liveness;
 use crate::request::{Origin, Outgoing};
 use crate::violations::ViolationLog;
 
@@ -42,11 +42,11 @@ const END_REASON_TIMEOUT: Duration = Duration::from_secs(1);
 const LATE_MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The maximum number of abandoned calls that a link remembers.
-const MAX_GIVEN_UP: usize = 1_024;
+const MAX_ABANDONED: usize = 1_024;
 
 /// The maximum number of responses that wait for a server that does not read. If it is exceeded,
 /// the link is closed.
-const MAX_LATE_ANSWERS: usize = 256;
+const MAX_LATE_RESPONSES: usize = 256;
 
 pub(crate) struct Duplex {
     /// Distinguishes this link from all others.
@@ -57,18 +57,18 @@ pub(crate) struct Duplex {
     pending: Mutex<HashMap<u64, Pending>>,
     /// Abandoned calls that the server may still be working on: the session, and the time until
     /// which messages about the call may arrive.
-    given_up: Mutex<HashMap<u64, (u64, Instant)>>,
+    abandoned: Mutex<HashMap<u64, (u64, Instant)>>,
     /// The recipients of the server's open requests.
-    asked: Mutex<HashMap<Id, Asked>>,
+    open_asks: Mutex<HashMap<Id, AskRecipient>>,
     /// Limits the responses that wait for a server that does not read.
-    late_answers: Arc<Semaphore>,
+    late_responses: Arc<Semaphore>,
     ended: watch::Sender<Option<Arc<Failure>>>,
     violations: ViolationLog,
-    quoting: Quoting,
+    quoter: MessageQuoter,
     /// The first unreadable message that arrived before the link was initialised.
-    garbage: Mutex<Option<String>>,
-    greeted: AtomicBool,
-    pub(crate) vitals: Vitals,
+    unreadable: Mutex<Option<String>>,
+    initialised: AtomicBool,
+    pub(crate) liveness: Liveness,
     /// The lock is held while the closer runs, so that a second caller waits until it has finished.
     closer: AsyncMutex<Option<Closer>>,
 }
@@ -80,11 +80,11 @@ struct Pending {
     /// The client's own progress token.
     token: Option<Raw>,
     /// The time at which the request was sent, or the last progress notification arrived.
-    alive: Instant,
+    last_alive: Instant,
 }
 
 /// The recipient of a server request.
-enum Asked {
+enum AskRecipient {
     Call(EventSink),
     Handler(Arc<dyn NotificationHandler>),
 }
@@ -99,7 +99,7 @@ impl Duplex {
         channel: Channel,
         server: Arc<str>,
         serial: u64,
-        quoting: Quoting,
+        quoter: MessageQuoter,
         hello: &ClientHello,
         handler: Arc<dyn NotificationHandler>,
         startup_timeout: Duration,
@@ -110,17 +110,17 @@ impl Duplex {
             channel.closer,
             server,
             serial,
-            quoting,
+            quoter,
         ));
         // Nothing else owns the link until it is initialised. If this future is dropped before, the
         // guard ends the link, and `listen` releases its resources.
-        let mut opening = Opening(Some(&link));
+        let mut opening = DuplexOpening(Some(&link));
         tasks.spawn(link.clone().listen(channel.incoming, handler));
-        let hello = link.greet(hello, startup_timeout).await;
-        let hello = hello.map_err(|failure| link.with_garbage(failure))?;
-        link.greeted.store(true, Ordering::Relaxed);
-        if let Some(garbage) = link.garbage.lock().take() {
-            link.violations.report(&link.server, &garbage);
+        let hello = link.initialize(hello, startup_timeout).await;
+        let hello = hello.map_err(|failure| link.with_unreadable(failure))?;
+        link.initialised.store(true, Ordering::Relaxed);
+        if let Some(unreadable) = link.unreadable.lock().take() {
+            link.violations.report(&link.server, &unreadable);
         }
         opening.0 = None;
         drop(opening);
@@ -132,7 +132,7 @@ impl Duplex {
         closer: Closer,
         server: Arc<str>,
         serial: u64,
-        quoting: Quoting,
+        quoter: MessageQuoter,
     ) -> Self {
         Duplex {
             serial,
@@ -140,20 +140,20 @@ impl Duplex {
             outgoing,
             next_id: AtomicU64::new(1),
             pending: Mutex::default(),
-            given_up: Mutex::default(),
-            asked: Mutex::default(),
-            late_answers: Arc::new(Semaphore::new(MAX_LATE_ANSWERS)),
+            abandoned: Mutex::default(),
+            open_asks: Mutex::default(),
+            late_responses: Arc::new(Semaphore::new(MAX_LATE_RESPONSES)),
             ended: watch::Sender::new(None),
             violations: ViolationLog::default(),
-            quoting,
-            garbage: Mutex::default(),
-            greeted: AtomicBool::new(false),
-            vitals: Vitals::new(),
+            quoter,
+            unreadable: Mutex::default(),
+            initialised: AtomicBool::new(false),
+            liveness: Liveness::new(),
             closer: AsyncMutex::new(Some(closer)),
         }
     }
 
-    async fn greet(
+    async fn initialize(
         self: &Arc<Self>,
         hello: &ClientHello,
         timeout: Duration,
@@ -183,11 +183,11 @@ impl Duplex {
             done,
             origin: call.origin,
             token: call.progress_token,
-            alive: sent,
+            last_alive: sent,
         };
         self.pending.lock().insert(id, pending);
         // From here on, the entry must be removed if this future is dropped early.
-        let mut entry = Entry {
+        let mut entry = PendingGuard {
             link: self,
             id,
             sent: false,
@@ -198,7 +198,7 @@ impl Duplex {
             return Err(LinkError::unsent(failure));
         }
         // A ping is not work that could explain why the server is silent.
-        let _in_flight = (call.method != "ping").then(|| self.vitals.in_flight());
+        let _in_flight = (call.method != "ping").then(|| self.liveness.in_flight());
         let mut deadline = sent + call.timeout;
         match timeout_at(deadline, self.outgoing.send(message)).await {
             Ok(Ok(())) => entry.sent = true,
@@ -209,7 +209,7 @@ impl Duplex {
             }
             // The server does not even read its input.
             Err(_) => {
-                self.doubt(call.method, sent);
+                self.record_call_timeout(call.method, sent);
                 return Err(LinkError::Timeout(call.timeout));
             }
         }
@@ -224,15 +224,17 @@ impl Duplex {
                 }
                 Err(_) => {
                     // Progress restarts the timeout.
-                    let alive = self.alive(id);
-                    if alive.is_none_or(|alive| alive + call.timeout <= Instant::now()) {
+                    let last_alive = self.last_alive(id);
+                    if last_alive
+                        .is_none_or(|last_alive| last_alive + call.timeout <= Instant::now())
+                    {
                         if let Some(cancel) = &reason {
                             cancel.give_reason("timeout");
                         }
-                        self.doubt(call.method, sent);
+                        self.record_call_timeout(call.method, sent);
                         return Err(LinkError::Timeout(call.timeout));
                     }
-                    deadline = alive.unwrap_or(deadline) + call.timeout;
+                    deadline = last_alive.unwrap_or(deadline) + call.timeout;
                 }
             }
         }
@@ -252,7 +254,7 @@ impl Duplex {
     /// Closes the connection gracefully and returns when all its resources are released.
     pub(crate) async fn close(&self) {
         self.abandon();
-        self.clear_away().await;
+        self.wait_for_cleanup().await;
     }
 
     /// Closes the connection without waiting. The reader task releases its resources in the
@@ -277,7 +279,7 @@ impl Duplex {
 
     async fn listen(
         self: Arc<Self>,
-        mut incoming: BoxStream<'static, Arrival>,
+        mut incoming: BoxStream<'static, ChannelEvent>,
         handler: Arc<dyn NotificationHandler>,
     ) {
         let mut ended = self.ended.subscribe();
@@ -298,7 +300,7 @@ impl Duplex {
                 }
             };
             match arrival {
-                Some(Arrival::Message(frame)) => {
+                Some(ChannelEvent::Message(frame)) => {
                     let filled = self.handle(frame, &handler).await;
                     match filled.filter(EventSink::is_full) {
                         // The link serves only this client, so reading may wait for it.
@@ -312,23 +314,23 @@ impl Duplex {
                         None => {}
                     }
                 }
-                Some(Arrival::TooLarge(max)) => self.pass_over(max),
-                Some(Arrival::Unsent {
+                Some(ChannelEvent::TooLarge(max)) => self.skip_oversized(max),
+                Some(ChannelEvent::Unsent {
                     id,
                     error,
                     certain: true,
                 }) => self.fail(id, error),
-                Some(Arrival::Unsent { id, error, .. }) => self.give_up(id, error),
-                Some(Arrival::Ended(failure)) => break self.end(failure),
+                Some(ChannelEvent::Unsent { id, error, .. }) => self.give_up(id, error),
+                Some(ChannelEvent::Ended(failure)) => break self.end(failure),
                 None => break self.end(Failure::new(FailureKind::Connect, "the connection ended")),
             }
         }
         // A server that exits unexpectedly can leave child processes behind.
-        self.clear_away().await;
+        self.wait_for_cleanup().await;
     }
 
     /// Waits until the resources of a link that has ended are released.
-    pub(crate) async fn clear_away(&self) {
+    pub(crate) async fn wait_for_cleanup(&self) {
         let mut closer = self.closer.lock().await;
         if let Some(closer) = closer.take() {
             closer().await;
@@ -345,9 +347,9 @@ impl Duplex {
         });
         if first {
             // Done before the calls end, because their event sinks end with them.
-            let asked = std::mem::take(&mut *self.asked.lock());
-            for (id, asked) in asked {
-                self.withdraw(id, &asked);
+            let open_asks = std::mem::take(&mut *self.open_asks.lock());
+            for (id, open_asks) in open_asks {
+                self.withdraw(id, &open_asks);
             }
             let pending = std::mem::take(&mut *self.pending.lock());
             for entry in pending.into_values() {
@@ -356,21 +358,21 @@ impl Duplex {
         }
     }
 
-    fn withdraw(&self, id: Id, asked: &Asked) {
+    fn withdraw(&self, id: Id, open_asks: &AskRecipient) {
         let key = AskKey {
             link: self.serial,
             id,
         };
-        match asked {
-            Asked::Call(sink) => drop(sink.send(Event::Withdraw(key))),
-            Asked::Handler(handler) => handler.withdraw(key),
+        match open_asks {
+            AskRecipient::Call(sink) => drop(sink.send(Event::Withdraw(key))),
+            AskRecipient::Handler(handler) => handler.withdraw(key),
         }
     }
 
     /// Handles a message that was skipped because of its size. It may be a response, but its id is
     /// unknown. If exactly one request is pending, that request fails, so that its caller does not
     /// wait in vain.
-    fn pass_over(&self, max: usize) {
+    fn skip_oversized(&self, max: usize) {
         let what = format_args!("a message of more than {max} bytes, which was skipped");
         self.violations.report(&self.server, &what);
         let mut pending = self.pending.lock();
@@ -385,18 +387,18 @@ impl Duplex {
     fn give_up(&self, id: u64, error: LinkError) {
         let entry = self.pending.lock().remove(&id);
         if let Some(entry) = entry {
-            self.take_back(id, entry.origin.as_ref(), "connection lost");
+            self.cancel_at_server(id, entry.origin.as_ref(), "connection lost");
             let _ = entry.done.send(Err(error));
         }
     }
 
     /// Sends `notifications/cancelled`, and remembers the call because the server may still send
     /// messages about it.
-    fn take_back(&self, id: u64, origin: Option<&Origin>, reason: &str) {
+    fn cancel_at_server(&self, id: u64, origin: Option<&Origin>, reason: &str) {
         if let Some(origin) = origin {
-            let mut given_up = self.given_up.lock();
-            if given_up.len() < MAX_GIVEN_UP {
-                given_up.insert(id, (origin.session, Instant::now() + LATE_MESSAGE_TIMEOUT));
+            let mut abandoned = self.abandoned.lock();
+            if abandoned.len() < MAX_ABANDONED {
+                abandoned.insert(id, (origin.session, Instant::now() + LATE_MESSAGE_TIMEOUT));
             }
         }
         let params = Raw::empty_object()
@@ -413,21 +415,21 @@ impl Duplex {
     }
 
     /// Records that a request was not answered in time.
-    fn doubt(&self, method: &str, sent: Instant) {
+    fn record_call_timeout(&self, method: &str, sent: Instant) {
         if method != "ping" {
-            self.vitals.unanswered(sent);
+            self.liveness.record_timeout(sent);
         }
     }
 
-    fn alive(&self, id: u64) -> Option<Instant> {
+    fn last_alive(&self, id: u64) -> Option<Instant> {
         let pending = self.pending.lock();
-        pending.get(&id).map(|entry| entry.alive)
+        pending.get(&id).map(|entry| entry.last_alive)
     }
 }
 
-impl AnswerTo for Duplex {
+impl AskResponder for Duplex {
     fn answer(&self, id: &Id, body: Result<Raw, Raw>) {
-        self.asked.lock().remove(id);
+        self.open_asks.lock().remove(id);
         let message = match body {
             Ok(result) => encode_result(id, &result),
             Err(error) => encode_error(Some(id), &error),
@@ -435,7 +437,7 @@ impl AnswerTo for Duplex {
         if let Err(mpsc::error::TrySendError::Full(message)) = self.outgoing.try_send(message) {
             // A response must not be lost as long as the server reads at all.
             let runtime = tokio::runtime::Handle::try_current();
-            match (self.late_answers.clone().try_acquire_owned(), runtime) {
+            match (self.late_responses.clone().try_acquire_owned(), runtime) {
                 (Ok(permit), Ok(runtime)) => {
                     let outgoing = self.outgoing.clone();
                     runtime.spawn(async move {
@@ -457,9 +459,9 @@ impl AnswerTo for Duplex {
 }
 
 /// Closes the link when it is dropped before the link is initialised.
-struct Opening<'a>(Option<&'a Duplex>);
+struct DuplexOpening<'a>(Option<&'a Duplex>);
 
-impl Drop for Opening<'_> {
+impl Drop for DuplexOpening<'_> {
     fn drop(&mut self) {
         if let Some(link) = self.0 {
             link.abandon();
@@ -469,7 +471,7 @@ impl Drop for Opening<'_> {
 
 /// The entry of a request in the table of pending requests. If it is dropped before the response
 /// arrives, it removes the entry and cancels the request at the server.
-struct Entry<'a> {
+struct PendingGuard<'a> {
     link: &'a Duplex,
     id: u64,
     sent: bool,
@@ -477,7 +479,7 @@ struct Entry<'a> {
     answered: bool,
 }
 
-impl Drop for Entry<'_> {
+impl Drop for PendingGuard<'_> {
     fn drop(&mut self) {
         if self.answered {
             return;
@@ -489,7 +491,7 @@ impl Drop for Entry<'_> {
         {
             let origin = entry.origin.as_ref();
             let reason = origin.map_or("timeout", |origin| origin.cancel.reason());
-            self.link.take_back(self.id, origin, reason);
+            self.link.cancel_at_server(self.id, origin, reason);
         }
     }
 }

@@ -171,7 +171,7 @@ impl Ask {
     pub(crate) fn from_server(
         server: &Arc<str>,
         serial: u64,
-        link: Arc<dyn AnswerTo>,
+        link: Arc<dyn AskResponder>,
         request: Request,
     ) -> Ask {
         Ask {
@@ -200,10 +200,10 @@ pub struct AskKey {
 }
 
 /// Sends the response back to the upstream that sent the request.
-pub struct AskReply(Option<Arc<dyn AnswerTo>>, Id);
+pub struct AskReply(Option<Arc<dyn AskResponder>>, Id);
 
 /// The interface of a link for responding to server requests.
-pub trait AnswerTo: Send + Sync {
+pub trait AskResponder: Send + Sync {
     /// Sends the result or the error object under the upstream's own request id, without waiting.
     fn answer(&self, id: &Id, body: Result<Raw, Raw>);
     /// Sends a notification about the request, such as progress, without waiting.
@@ -211,7 +211,7 @@ pub trait AnswerTo: Send + Sync {
 }
 
 impl AskReply {
-    pub fn new(link: Arc<dyn AnswerTo>, id: Id) -> Self {
+    pub fn new(link: Arc<dyn AskResponder>, id: Id) -> Self {
         AskReply(Some(link), id)
     }
 

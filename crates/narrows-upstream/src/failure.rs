@@ -10,7 +10,7 @@ use crate::exchange::Refusal;
 use crate::settings::Transport;
 
 /// The maximum number of revisions read from one error.
-const MOST_REVISIONS: usize = 16;
+const MAX_REVISIONS: usize = 16;
 
 /// The reason why a request over a link failed.
 #[derive(Debug, Clone)]
@@ -103,7 +103,7 @@ pub(crate) fn supported_revisions(error: &Raw) -> Option<Vec<String>> {
         .and_then(|data| data.member("supported"))
         .filter(|listed| listed.kind() == Kind::Array);
     if let Some(listed) = listed {
-        let all = listed.elements().take(MOST_REVISIONS);
+        let all = listed.elements().take(MAX_REVISIONS);
         let all = all.filter_map(|one| one.as_text().map(|text| text.into_owned()));
         return Some(all.filter(|text| is_date(text)).collect());
     }
@@ -118,7 +118,7 @@ pub(crate) fn supported_revisions(error: &Raw) -> Option<Vec<String>> {
     // The message may also name the requested revision, which is excluded.
     let words = message.split(|c: char| !c.is_ascii_digit() && c != '-');
     let dates = words.filter(|word| is_date(word) && *word != Revision::LATEST_LEGACY.as_str());
-    Some(dates.take(MOST_REVISIONS).map(str::to_owned).collect())
+    Some(dates.take(MAX_REVISIONS).map(str::to_owned).collect())
 }
 
 fn unsupported(supported: &[String]) -> Failure {
@@ -200,7 +200,7 @@ pub enum FailureKind {
 
 impl FailureKind {
     /// Returns true if the server may recover without user action.
-    pub fn heals(self) -> bool {
+    pub fn is_recoverable(self) -> bool {
         !matches!(
             self,
             FailureKind::NotFound | FailureKind::SignIn | FailureKind::UnsupportedRevision

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use rustix::process::Signal;
 
-use crate::process::{self, Tree};
+use crate::process::{self, ProcessTree};
 
 /// The time that process trees have to exit after SIGTERM once the gateway has ended.
 const GRACE: Duration = Duration::from_secs(2);
@@ -33,21 +33,21 @@ const KILL_LIMIT: Duration = Duration::from_secs(1);
 /// A handle to a running guard, cheap to clone. When the last clone is dropped, the guard reads the
 /// end of its pipe and exits. A guard that is killed is replaced.
 #[derive(Clone)]
-pub struct Guard(Arc<Held>);
+pub struct Guard(Arc<GuardInner>);
 
-struct Held {
+struct GuardInner {
     command: Vec<OsString>,
     mark: String,
-    marks_given: AtomicU64,
-    state: Mutex<Watching>,
+    next_mark: AtomicU64,
+    state: Mutex<GuardState>,
 }
 
 /// The guard process and the state that it must know.
-struct Watching {
+struct GuardState {
     /// The pipe to the guard process. `None` while there is no such process.
     pipe: Option<ChildStdin>,
     /// True if the guard has missed a message because its pipe was full.
-    behind: bool,
+    out_of_sync: bool,
     #[cfg(test)]
     pid: u32,
     groups: BTreeSet<u32>,
@@ -95,13 +95,13 @@ impl LazyGuard {
 impl Guard {
     /// Starts the guard with `command` (program and arguments), which must call [`run`].
     pub fn start(command: &[OsString]) -> io::Result<Guard> {
-        let guard = Guard(Arc::new(Held {
+        let guard = Guard(Arc::new(GuardInner {
             command: command.to_vec(),
             mark: process::fresh_mark(),
-            marks_given: AtomicU64::new(0),
-            state: Mutex::new(Watching {
+            next_mark: AtomicU64::new(0),
+            state: Mutex::new(GuardState {
                 pipe: None,
-                behind: false,
+                out_of_sync: false,
                 #[cfg(test)]
                 pid: 0,
                 groups: BTreeSet::new(),
@@ -119,7 +119,7 @@ impl Guard {
         format!(
             "{}.{}",
             self.0.mark,
-            self.0.marks_given.fetch_add(1, Ordering::Relaxed)
+            self.0.next_mark.fetch_add(1, Ordering::Relaxed)
         )
     }
 
@@ -128,18 +128,18 @@ impl Guard {
     pub fn watch(&self, group: u32) {
         let mut state = self.0.state.lock();
         state.groups.insert(group);
-        state.tell(&format!("+{group}\n"));
+        state.send(&format!("+{group}\n"));
     }
 
     /// Stops watching a process group. Called when its process tree has ended.
     pub fn release(&self, group: u32) {
         let mut state = self.0.state.lock();
         state.groups.remove(&group);
-        state.tell(&format!("-{group}\n"));
+        state.send(&format!("-{group}\n"));
     }
 }
 
-impl Held {
+impl GuardInner {
     /// Starts the guard process and sends it the current state.
     fn begin(&self) -> io::Result<Child> {
         let Some((program, arguments)) = self.command.split_first() else {
@@ -174,29 +174,29 @@ impl Held {
         }
         let mut state = self.state.lock();
         state.pipe = pipe;
-        state.behind = false;
+        state.out_of_sync = false;
         #[cfg(test)]
         {
             state.pid = child.id();
         }
         let groups = state.groups.iter().map(|group| format!("+{group}\n"));
         let known: String = groups.collect();
-        state.tell(&format!("={}\n{known}", self.mark));
+        state.send(&format!("={}\n{known}", self.mark));
         Ok(child)
     }
 }
 
-impl Watching {
+impl GuardState {
     /// Sends lines to the guard. They are short enough that a pipe takes them whole or not at all.
     /// If the guard has exited, the pipe is closed, and the next guard receives all of `groups`. If
     /// the guard is only stopped, the pipe stays open, because the guard would take its end for the
     /// end of the gateway.
-    fn tell(&mut self, lines: &str) {
+    fn send(&mut self, lines: &str) {
         let Some(pipe) = &mut self.pipe else { return };
         match pipe.write_all(lines.as_bytes()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.pipe = None,
-            Err(error) if !self.behind => {
-                self.behind = true;
+            Err(error) if !self.out_of_sync => {
+                self.out_of_sync = true;
                 tracing::warn!(%error, "the guard process does not read; a SIGKILL of the gateway may leave servers running");
             }
             _ => {}
@@ -206,15 +206,15 @@ impl Watching {
 
 /// Waits for the guard process in a separate thread, and starts another guard as long as the
 /// gateway needs one.
-fn keep(held: Weak<Held>, mut child: Child) -> io::Result<()> {
+fn keep(inner: Weak<GuardInner>, mut child: Child) -> io::Result<()> {
     let keeping = move || {
         loop {
             let _ = child.wait();
             process::forget(child.id());
-            let Some(held) = held.upgrade() else { return };
-            held.state.lock().pipe = None;
+            let Some(inner) = inner.upgrade() else { return };
+            inner.state.lock().pipe = None;
             tracing::warn!("the guard process has ended; starting another");
-            match held.begin() {
+            match inner.begin() {
                 Ok(next) => {
                     tracing::info!(pid = next.id(), "a new guard process watches the servers");
                     child = next;
@@ -226,7 +226,7 @@ fn keep(held: Weak<Held>, mut child: Child) -> io::Result<()> {
                     return;
                 }
             }
-            drop(held);
+            drop(inner);
             // The pause limits how often a guard that cannot run is restarted.
             thread::sleep(RESTART_PAUSE);
         }
@@ -246,20 +246,20 @@ pub fn run() -> io::Result<()> {
     ignore_signals()?;
     // A guard that replaces another one is younger than the servers.
     process::include_older();
-    let mut tree = read_orders(io::stdin().lock());
+    let mut tree = read_commands(io::stdin().lock());
     end(&mut tree);
     Ok(())
 }
 
 /// Reads commands until the pipe is closed. Invalid or incomplete lines are ignored.
-fn read_orders(input: impl BufRead) -> Tree {
-    let mut tree = Tree::new(process::fresh_mark());
+fn read_commands(input: impl BufRead) -> ProcessTree {
+    let mut tree = ProcessTree::new(process::fresh_mark());
     for line in input.lines().map_while(Result::ok) {
         let Some((order, value)) = line.split_at_checked(1) else {
             continue;
         };
         match (order, value.parse::<u32>()) {
-            ("=", _) if !value.is_empty() => tree = Tree::new(value),
+            ("=", _) if !value.is_empty() => tree = ProcessTree::new(value),
             ("+", Ok(group)) => tree.add_group(group),
             ("-", Ok(group)) => tree.remove_group(group),
             _ => {}
@@ -269,7 +269,7 @@ fn read_orders(input: impl BufRead) -> Tree {
 }
 
 /// Ends all processes of the tree, first with SIGTERM and then with SIGKILL.
-pub(crate) fn end(tree: &mut Tree) {
+pub(crate) fn end(tree: &mut ProcessTree) {
     if tree.is_gone() {
         return;
     }
@@ -287,7 +287,7 @@ pub(crate) fn end(tree: &mut Tree) {
     }
 }
 
-fn gone_within(tree: &mut Tree, limit: Duration) -> bool {
+fn gone_within(tree: &mut ProcessTree, limit: Duration) -> bool {
     let limit = Instant::now() + limit;
     loop {
         if tree.is_gone() {

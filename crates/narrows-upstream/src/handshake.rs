@@ -28,7 +28,7 @@ impl ServerHello {
 
     /// Returns the description of a server without `initialize`. It declares all lists, so that the
     /// gateway requests each of them to find out what the server offers.
-    pub fn unsaid() -> ServerHello {
+    pub fn without_handshake() -> ServerHello {
         ServerHello {
             revision: Revision::LATEST_LEGACY,
             capabilities: Raw::from_static(r#"{"tools":{},"prompts":{},"resources":{}}"#),

@@ -1,7 +1,7 @@
 //! Health checks of connected servers. Links record signs of life from a server, and a silent
 //! server is pinged.
 //!
-//! Every link has its [`Vitals`]. [`watch`] reads only these and is independent of the transport:
+//! Every link has its [`Liveness`]. [`watch`] reads only these and is independent of the transport:
 //! the caller passes in the function that sends a ping. A link that fails the check ends like any
 //! lost connection, and its owner reconnects.
 
@@ -22,15 +22,15 @@ use crate::hooks::UpstreamObserver;
 use crate::settings::HealthSettings;
 
 /// Signs of life from the server behind one link.
-pub(crate) struct Vitals {
+pub(crate) struct Liveness {
     start: Instant,
     /// The time of the last message, in nanoseconds after `start`.
-    heard: AtomicU64,
+    record_activity: AtomicU64,
     /// The number of pending requests.
-    work: OnceLock<Work>,
-    misses: Mutex<Misses>,
+    work: OnceLock<ActiveRequests>,
+    missed: Mutex<MissedChecks>,
     /// Wakes the health check after a call timed out.
-    doubt: Notify,
+    check_now: Notify,
     /// Receives the failed checks.
     observer: OnceLock<Arc<dyn UpstreamObserver>>,
 }
@@ -38,11 +38,11 @@ pub(crate) struct Vitals {
 /// Counts the requests that a server is working on. Links to the same process share the counter,
 /// because a server that handles one request at a time does not answer on any link meanwhile.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Work(Arc<AtomicUsize>);
+pub(crate) struct ActiveRequests(Arc<AtomicUsize>);
 
 /// Pings and calls without a response since the last sign of life.
 #[derive(Debug, Default)]
-struct Misses {
+struct MissedChecks {
     pings: u32,
     calls: u32,
     /// The time at which the last of them was counted.
@@ -51,89 +51,89 @@ struct Misses {
 
 /// Counts a request as in flight until it is dropped.
 #[must_use]
-pub(crate) struct InFlight(Work);
+pub(crate) struct ActiveRequest(ActiveRequests);
 
-impl Vitals {
-    pub(crate) fn new() -> Vitals {
-        Vitals {
+impl Liveness {
+    pub(crate) fn new() -> Liveness {
+        Liveness {
             start: Instant::now(),
-            heard: AtomicU64::new(0),
+            record_activity: AtomicU64::new(0),
             work: OnceLock::new(),
-            misses: Mutex::default(),
-            doubt: Notify::new(),
+            missed: Mutex::default(),
+            check_now: Notify::new(),
             observer: OnceLock::new(),
         }
     }
 
     /// Counts the requests of this link together with those of other links. Must be called before
     /// the first request.
-    pub(crate) fn share(&self, work: &Work) {
+    pub(crate) fn share(&self, work: &ActiveRequests) {
         let _ = self.work.set(work.clone());
     }
 
     /// Reports failed checks to `observer`.
-    pub(crate) fn report_to(&self, observer: &Arc<dyn UpstreamObserver>) {
+    pub(crate) fn set_observer(&self, observer: &Arc<dyn UpstreamObserver>) {
         let _ = self.observer.set(observer.clone());
     }
 
     /// Records a sign of life.
-    pub(crate) fn heard(&self) {
+    pub(crate) fn record_activity(&self) {
         let passed = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.heard.store(passed, Ordering::Release);
+        self.record_activity.store(passed, Ordering::Release);
     }
 
     /// Counts a request as in flight until the result is dropped.
-    pub(crate) fn in_flight(&self) -> InFlight {
-        let work = self.work.get_or_init(Work::default).clone();
+    pub(crate) fn in_flight(&self) -> ActiveRequest {
+        let work = self.work.get_or_init(ActiveRequests::default).clone();
         work.0.fetch_add(1, Ordering::AcqRel);
-        InFlight(work)
+        ActiveRequest(work)
     }
 
     /// Records that a call sent at `sent` has timed out. It counts only if no message has arrived
     /// since. Calls that waited at the same time count once, because they are caused by the same
     /// silence.
-    pub(crate) fn unanswered(&self, sent: Instant) {
-        let heard = self.last_heard();
-        let mut misses = self.misses.lock();
-        misses.forget_before(heard);
-        if heard < sent && misses.last.is_none_or(|last| last <= sent) {
-            misses.calls += 1;
-            misses.last = Some(Instant::now());
-            drop(misses);
-            self.doubt.notify_one();
+    pub(crate) fn record_timeout(&self, sent: Instant) {
+        let record_activity = self.last_activity();
+        let mut missed = self.missed.lock();
+        missed.forget_before(record_activity);
+        if record_activity < sent && missed.last.is_none_or(|last| last <= sent) {
+            missed.calls += 1;
+            missed.last = Some(Instant::now());
+            drop(missed);
+            self.check_now.notify_one();
         }
     }
 
     /// Returns true if a sign of life arrived at or after this time.
-    pub(crate) fn heard_since(&self, then: Instant) -> bool {
-        self.last_heard() >= then
+    pub(crate) fn active_since(&self, then: Instant) -> bool {
+        self.last_activity() >= then
     }
 
-    fn last_heard(&self) -> Instant {
-        self.start + Duration::from_nanos(self.heard.load(Ordering::Acquire))
+    fn last_activity(&self) -> Instant {
+        self.start + Duration::from_nanos(self.record_activity.load(Ordering::Acquire))
     }
 
     /// Returns true if the pending requests explain the server's silence.
     fn is_busy(&self, limit: Duration) -> bool {
-        let works = self.work.get().is_some_and(Work::any);
-        works && self.last_heard().elapsed() < limit
+        let works = self.work.get().is_some_and(ActiveRequests::any);
+        works && self.last_activity().elapsed() < limit
     }
 
     /// Returns the time of the next ping: after an interval of silence, or immediately if a ping or
     /// call was missed.
     fn due(&self, interval: Duration) -> Instant {
-        let heard = self.last_heard();
-        let mut misses = self.misses.lock();
-        misses.forget_before(heard);
-        misses.last.unwrap_or(heard + interval)
+        let record_activity = self.last_activity();
+        let mut missed = self.missed.lock();
+        missed.forget_before(record_activity);
+        missed.last.unwrap_or(record_activity + interval)
     }
 
     /// Counts a failed check.
     fn miss(&self) {
-        let mut misses = self.misses.lock();
-        misses.forget_before(self.last_heard());
-        misses.pings += 1;
-        misses.last = Some(Instant::now());
+        let mut missed = self.missed.lock();
+        missed.forget_before(self.last_activity());
+        missed.pings += 1;
+        missed.last = Some(Instant::now());
         if let Some(observer) = self.observer.get() {
             observer.health_check_failed();
         }
@@ -141,18 +141,18 @@ impl Vitals {
 
     /// Returns the reason to give up the link, if there are too many failed checks and calls.
     fn verdict(&self, health: &HealthSettings) -> Option<Failure> {
-        let mut misses = self.misses.lock();
-        misses.forget_before(self.last_heard());
-        (misses.pings.saturating_add(misses.calls) >= health.failures)
-            .then(|| Failure::new(FailureKind::TimedOut, misses.describe(health.timeout)))
+        let mut missed = self.missed.lock();
+        missed.forget_before(self.last_activity());
+        (missed.pings.saturating_add(missed.calls) >= health.failures)
+            .then(|| Failure::new(FailureKind::TimedOut, missed.describe(health.timeout)))
     }
 }
 
-impl Misses {
+impl MissedChecks {
     /// Resets the counters if a sign of life arrived after the last miss.
-    fn forget_before(&mut self, heard: Instant) {
-        if self.last.is_some_and(|last| last <= heard) {
-            *self = Misses::default();
+    fn forget_before(&mut self, record_activity: Instant) {
+        if self.last.is_some_and(|last| last <= record_activity) {
+            *self = MissedChecks::default();
         }
     }
 
@@ -174,13 +174,13 @@ impl Misses {
     }
 }
 
-impl Work {
+impl ActiveRequests {
     fn any(&self) -> bool {
         self.0.load(Ordering::Acquire) > 0
     }
 }
 
-impl Drop for InFlight {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
         self.0.0.fetch_sub(1, Ordering::AcqRel);
     }
@@ -189,7 +189,7 @@ impl Drop for InFlight {
 /// Checks the health of a link until it must be given up, and returns the reason. `ping` sends a
 /// ping and returns after the response or the timeout. The outcome is read from the vitals.
 pub(crate) async fn watch<F: Future<Output = ()>>(
-    vitals: &Vitals,
+    liveness: &Liveness,
     health: &HealthSettings,
     ping: impl Fn(Duration) -> F,
 ) -> Failure {
@@ -197,36 +197,36 @@ pub(crate) async fn watch<F: Future<Output = ()>>(
         return std::future::pending().await;
     };
     // The earliest time of the next ping.
-    let mut rest = vitals.start;
+    let mut rest = liveness.start;
     loop {
         tokio::select! {
-            () = sleep_until(vitals.due(interval).max(rest)) => {
-                if vitals.due(interval) > Instant::now() {
+            () = sleep_until(liveness.due(interval).max(rest)) => {
+                if liveness.due(interval) > Instant::now() {
                     continue;
                 }
             }
-            () = vitals.doubt.notified() => {}
+            () = liveness.check_now.notified() => {}
         }
-        if let Some(failure) = vitals.verdict(health) {
+        if let Some(failure) = liveness.verdict(health) {
             return failure;
         }
         let asked = Instant::now();
         ping(health.timeout).await;
-        if vitals.heard_since(asked) {
+        if liveness.active_since(asked) {
             continue;
         }
         // An error that is returned immediately does not shorten the time for a sign of life.
         sleep_until(asked + health.timeout).await;
-        if vitals.heard_since(asked) {
+        if liveness.active_since(asked) {
             continue;
         }
-        if vitals.is_busy(health.busy) {
+        if liveness.is_busy(health.busy) {
             // Pings would pile up at a server that handles one request at a time.
             rest = asked + interval;
             continue;
         }
-        vitals.miss();
-        if let Some(failure) = vitals.verdict(health) {
+        liveness.miss();
+        if let Some(failure) = liveness.verdict(health) {
             return failure;
         }
     }

@@ -29,11 +29,11 @@ use self::incoming::Call;
 use self::outbox::Outbox;
 use self::progress::Progress;
 use self::renewable_timeout::RenewableTimeout;
-use crate::exchange::{AnswerTo, ClientHello};
+use crate::exchange::{AskResponder, ClientHello};
 use crate::failure::{Failure, FailureKind, LinkError};
 use crate::handler::NotificationHandler;
 use crate::handshake::ServerHello;
-use crate::health::Vitals;
+use crate::health::Liveness;
 use crate::request::Outgoing;
 use crate::settings::RemoteSettings;
 use crate::timers::Timers;
@@ -113,7 +113,7 @@ impl HttpLink {
         });
         // Nothing else owns the link until it is initialised. If this future fails or is dropped
         // before, the guard deletes a session that the server may have opened.
-        let mut opening = Opening(Some(&link));
+        let mut opening = HttpOpening(Some(&link));
         let hello = link.greet().await?;
         opening.0 = None;
         drop(opening);
@@ -132,7 +132,7 @@ impl HttpLink {
         let sent = Instant::now();
         // A ping is not work that could explain why the server is silent.
         let asks_for_life = outgoing.method == "ping";
-        let _in_flight = (!asks_for_life).then(|| self.endpoint.vitals.in_flight());
+        let _in_flight = (!asks_for_life).then(|| self.endpoint.liveness.in_flight());
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let params = outgoing.params_with_token(id);
         let message = encode_request(&Id::number(id), outgoing.method, params.as_ref());
@@ -151,7 +151,7 @@ impl HttpLink {
             failure = self.endpoint.given_up() => return Err(LinkError::lost(failure)),
         }
         if !asks_for_life {
-            self.endpoint.vitals.unanswered(sent);
+            self.endpoint.liveness.record_timeout(sent);
         }
         // The call is dropped after this and sends the reason to the server.
         if let Some(origin) = &outgoing.origin {
@@ -196,8 +196,8 @@ impl HttpLink {
         self.endpoint.end_reason().cloned()
     }
 
-    pub(crate) fn vitals(&self) -> &Vitals {
-        &self.endpoint.vitals
+    pub(crate) fn liveness(&self) -> &Liveness {
+        &self.endpoint.liveness
     }
 
     /// Ends the link and deletes the session in the background.
@@ -219,9 +219,9 @@ impl HttpLink {
 }
 
 /// Closes the link when it is dropped before the link is initialised.
-struct Opening<'a>(Option<&'a Arc<HttpLink>>);
+struct HttpOpening<'a>(Option<&'a Arc<HttpLink>>);
 
-impl Drop for Opening<'_> {
+impl Drop for HttpOpening<'_> {
     fn drop(&mut self) {
         if let Some(link) = self.0 {
             link.abandon();
@@ -229,9 +229,9 @@ impl Drop for Opening<'_> {
     }
 }
 
-impl AnswerTo for HttpLink {
+impl AskResponder for HttpLink {
     fn answer(&self, id: &Id, body: Result<Raw, Raw>) {
-        self.outbox.put_surely(match body {
+        self.outbox.put_reserved(match body {
             Ok(result) => encode_result(id, &result),
             Err(error) => encode_error(Some(id), &error),
         });

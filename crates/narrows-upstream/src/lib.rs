@@ -42,7 +42,7 @@ mod web;
 pub mod websocket;
 mod ws;
 
-pub use channel::{Arrival, Channel};
+pub use channel::{Channel, ChannelEvent};
 pub use error::{Error, Fault};
 pub use failure::{Failure, FailureKind, Found, LinkError};
 pub use handler::NotificationHandler;
@@ -51,14 +51,14 @@ pub use hooks::{
     BodyFilter, BuiltinConnector, FilteredBody, InvalidBody, ToolChange, UpstreamObserver,
 };
 pub use link::Link;
-pub use offer::{Item, Kinds, ListKind, ListReader, Offer};
+pub use offer::{Item, ListKind, ListKindSet, ListReader, Offer};
 pub use plain::{PlainAnswer, PlainError, PlainServer, Post};
 pub use request::{Origin, Outgoing};
 pub use secrets::{Redacted, Secrets};
 pub use state::State;
 pub use upstream::{
-    Changes, Definitions, InFlightGuard, Numbers, OwnLink, SharedNotificationHandler, StartSlots,
-    Upstream, UpstreamContext, supervise,
+    ChangeCounter, Definitions, InFlightGuard, OwnLink, ServerNumbers, SharedNotificationHandler,
+    StartSlots, Upstream, UpstreamContext, supervise,
 };
 pub use wake_flag::WakeFlag;
 pub use web::HttpClient;

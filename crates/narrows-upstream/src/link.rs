@@ -8,16 +8,16 @@ use tokio::time::Instant;
 
 use crate::duplex::Duplex;
 use crate::failure::{Failure, LinkError};
-use crate::health::Vitals;
+use crate::health::Liveness;
 use crate::http::HttpLink;
 use crate::request::Outgoing;
 
 /// One initialised connection. Dropping it closes the connection.
-pub struct Link(pub(crate) Carrier);
+pub struct Link(pub(crate) LinkTransport);
 
 /// The two kinds of links.
 #[derive(Clone)]
-pub(crate) enum Carrier {
+pub(crate) enum LinkTransport {
     Duplex(Arc<Duplex>),
     Http(Arc<HttpLink>),
 }
@@ -25,22 +25,22 @@ pub(crate) enum Carrier {
 impl Link {
     pub async fn request(&self, call: Outgoing<'_>) -> Result<Raw, LinkError> {
         match &self.0 {
-            Carrier::Duplex(link) => link.request(call).await,
-            Carrier::Http(link) => link.request(call).await,
+            LinkTransport::Duplex(link) => link.request(call).await,
+            LinkTransport::Http(link) => link.request(call).await,
         }
     }
 
     pub fn notify(&self, method: &str, params: Option<Raw>) {
         match &self.0 {
-            Carrier::Duplex(link) => link.notify(method, params),
-            Carrier::Http(link) => link.notify(method, params),
+            LinkTransport::Duplex(link) => link.notify(method, params),
+            LinkTransport::Http(link) => link.notify(method, params),
         }
     }
 
     pub async fn close(&self) {
         match &self.0 {
-            Carrier::Duplex(link) => link.close().await,
-            Carrier::Http(link) => link.close().await,
+            LinkTransport::Duplex(link) => link.close().await,
+            LinkTransport::Http(link) => link.close().await,
         }
     }
 
@@ -51,47 +51,47 @@ impl Link {
     /// Returns true if the link has ended.
     pub fn has_ended(&self) -> bool {
         match &self.0 {
-            Carrier::Duplex(link) => link.end_reason().is_some(),
-            Carrier::Http(link) => link.end_reason().is_some(),
+            LinkTransport::Duplex(link) => link.end_reason().is_some(),
+            LinkTransport::Http(link) => link.end_reason().is_some(),
         }
     }
 
     /// Waits until the resources of a link that has ended are released. In particular, its process
     /// may hold resources that the next one needs.
-    pub(crate) async fn cleared(&self) {
-        if let Carrier::Duplex(link) = &self.0 {
-            link.clear_away().await;
+    pub(crate) async fn wait_for_cleanup(&self) {
+        if let LinkTransport::Duplex(link) = &self.0 {
+            link.wait_for_cleanup().await;
         }
     }
 
     /// Returns true if the server responds over this link within `limit`.
-    pub async fn answers(&self, limit: Duration) -> bool {
+    pub async fn responds(&self, limit: Duration) -> bool {
         let asked = Instant::now();
         self.0.ping(limit).await;
-        self.vitals().heard_since(asked)
+        self.liveness().active_since(asked)
     }
 
-    pub(crate) fn vitals(&self) -> &Vitals {
-        self.0.vitals()
+    pub(crate) fn liveness(&self) -> &Liveness {
+        self.0.liveness()
     }
 
-    pub(crate) fn watched(&self) -> Carrier {
+    pub(crate) fn transport(&self) -> LinkTransport {
         self.0.clone()
     }
 }
 
-impl Carrier {
+impl LinkTransport {
     pub(crate) async fn ended(&self) -> Arc<Failure> {
         match self {
-            Carrier::Duplex(link) => link.ended().await,
-            Carrier::Http(link) => link.ended().await,
+            LinkTransport::Duplex(link) => link.ended().await,
+            LinkTransport::Http(link) => link.ended().await,
         }
     }
 
-    pub(crate) fn vitals(&self) -> &Vitals {
+    pub(crate) fn liveness(&self) -> &Liveness {
         match self {
-            Carrier::Duplex(link) => &link.vitals,
-            Carrier::Http(link) => link.vitals(),
+            LinkTransport::Duplex(link) => &link.liveness,
+            LinkTransport::Http(link) => link.liveness(),
         }
     }
 
@@ -100,15 +100,15 @@ impl Carrier {
     pub(crate) async fn ping(&self, limit: Duration) {
         let ping = Outgoing::own("ping", None, limit);
         let _ = match self {
-            Carrier::Duplex(link) => link.request(ping).await,
-            Carrier::Http(link) => link.request(ping).await,
+            LinkTransport::Duplex(link) => link.request(ping).await,
+            LinkTransport::Http(link) => link.request(ping).await,
         };
     }
 
     pub(crate) fn give_up(&self, failure: Failure) {
         match self {
-            Carrier::Duplex(link) => link.end(failure),
-            Carrier::Http(link) => link.give_up(failure),
+            LinkTransport::Duplex(link) => link.end(failure),
+            LinkTransport::Http(link) => link.give_up(failure),
         }
     }
 }
@@ -118,8 +118,8 @@ impl Drop for Link {
     // session on the server, would never end.
     fn drop(&mut self) {
         match &self.0 {
-            Carrier::Duplex(link) => link.abandon(),
-            Carrier::Http(link) => link.abandon(),
+            LinkTransport::Duplex(link) => link.abandon(),
+            LinkTransport::Http(link) => link.abandon(),
         }
     }
 }

@@ -28,8 +28,8 @@ pub const SMALL: usize = 4 * 1024;
 /// disconnected to make room for them.
 pub const WAIT_ABOVE: usize = 64 * 1024;
 
-/// Each client may hold one part in `CLIENTS` of a budget.
-const CLIENTS: usize = 4;
+/// Each client may hold one part in `CLIENT_FRACTION` of a budget.
+const CLIENT_FRACTION: usize = 4;
 
 /// The budgets of one gateway. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -69,7 +69,7 @@ pub struct MemoryBudget {
     waiting: AtomicUsize,
     released: Notify,
     /// Signalled when the budget or a share is exceeded, or a task starts to wait.
-    pressed: Notify,
+    under_pressure: Notify,
     /// Prevents a deadlock in which several half-read responses fill the budget and wait for each
     /// other. The holder of the permit may exceed the limit and completes.
     overdraft: Arc<Semaphore>,
@@ -126,7 +126,7 @@ impl MemoryBudget {
             closed_readers: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
             released: Notify::new(),
-            pressed: Notify::new(),
+            under_pressure: Notify::new(),
             overdraft: Arc::new(Semaphore::new(1)),
         }
     }
@@ -161,8 +161,8 @@ impl MemoryBudget {
     }
 
     /// Waits until the budget or a share is exceeded, or a task waits for memory.
-    pub async fn pressed(&self) {
-        self.pressed.notified().await;
+    pub async fn under_pressure(&self) {
+        self.under_pressure.notified().await;
     }
 
     pub fn count_closed_reader(&self) {
@@ -172,11 +172,11 @@ impl MemoryBudget {
     /// Waits while the limit is exceeded, for at most `limit`. Used by readers of connections that
     /// many clients share: they must not wait for one client, but only until a slow one is
     /// disconnected.
-    pub async fn settle(&self, limit: Duration) {
+    pub async fn wait_below_limit(&self, limit: Duration) {
         if !self.is_over() {
             return;
         }
-        self.pressed.notify_one();
+        self.under_pressure.notify_one();
         let settled = async {
             loop {
                 let mut released = std::pin::pin!(self.released.notified());
@@ -187,7 +187,7 @@ impl MemoryBudget {
                 released.await;
             }
         };
-        let _waiting = Waiting::new(self);
+        let _waiting = WaitGuard::new(self);
         let _ = timeout(limit, settled).await;
     }
 
@@ -271,7 +271,7 @@ impl MemoryShare {
     }
 
     fn limit(&self) -> usize {
-        self.budget.limit / CLIENTS
+        self.budget.limit / CLIENT_FRACTION
     }
 
     fn take(&self, bytes: usize) -> bool {
@@ -319,8 +319,8 @@ impl MemoryPermit {
             return self.force(bytes);
         }
         let budget = self.share.budget.clone();
-        let _waiting = Waiting::new(&budget);
-        budget.pressed.notify_one();
+        let _waiting = WaitGuard::new(&budget);
+        budget.under_pressure.notify_one();
         loop {
             let mut released = std::pin::pin!(budget.released.notified());
             released.as_mut().enable();
@@ -353,7 +353,7 @@ impl MemoryPermit {
         let all = self.share.budget.used.fetch_add(bytes, Ordering::SeqCst) + bytes;
         if self.overdraft.is_none() && (all > self.share.budget.limit || share > self.share.limit())
         {
-            self.share.budget.pressed.notify_one();
+            self.share.budget.under_pressure.notify_one();
         }
     }
 
@@ -425,16 +425,16 @@ impl fmt::Debug for MemoryPermit {
 }
 
 /// Counts a waiting task until it is dropped.
-struct Waiting<'a>(&'a MemoryBudget);
+struct WaitGuard<'a>(&'a MemoryBudget);
 
-impl<'a> Waiting<'a> {
-    fn new(budget: &'a MemoryBudget) -> Waiting<'a> {
+impl<'a> WaitGuard<'a> {
+    fn new(budget: &'a MemoryBudget) -> WaitGuard<'a> {
         budget.waiting.fetch_add(1, Ordering::SeqCst);
-        Waiting(budget)
+        WaitGuard(budget)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitGuard<'_> {
     fn drop(&mut self) {
         self.0.waiting.fetch_sub(1, Ordering::SeqCst);
     }

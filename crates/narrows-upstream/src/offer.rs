@@ -27,7 +27,7 @@ pub struct Offer {
     /// A value that the gateway derives from the lists.
     pub derived: Derived,
     /// The number of items in each list that were left out because they lead back to this gateway.
-    pub led_back: [usize; ListKind::ALL.len()],
+    pub looped: [usize; ListKind::ALL.len()],
 }
 
 /// One item of a list.
@@ -124,9 +124,9 @@ impl ListKind {
 
 /// A set of list kinds to which several tasks add, and which one task empties.
 #[derive(Debug, Default)]
-pub struct Kinds(AtomicU8);
+pub struct ListKindSet(AtomicU8);
 
-impl Kinds {
+impl ListKindSet {
     pub fn insert(&self, kind: ListKind) {
         self.0.fetch_or(1 << kind as u8, Ordering::AcqRel);
     }
@@ -184,7 +184,7 @@ impl Offer {
 
     fn set(&mut self, kind: ListKind, list: ReadList) {
         *self.list_mut(kind) = list.items;
-        self.led_back[kind as usize] = list.led_back;
+        self.looped[kind as usize] = list.looped;
     }
 
     pub fn list(&self, kind: ListKind) -> &[Item] {

@@ -45,13 +45,13 @@ fn threads() -> Arc<Semaphore> {
 
 thread_local! {
     /// The offload state of the future that this thread polls.
-    static ASKED: Cell<Asked> = const { Cell::new(Asked::Cannot) };
+    static OFFLOAD_STATE: Cell<OffloadState> = const { Cell::new(OffloadState::Unsupported) };
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum OffloadState {
     /// The future is not inside [`polled`].
-    Cannot,
+    Unsupported,
     No,
     Yes,
     /// The future is already being polled on the blocking pool.
@@ -60,7 +60,7 @@ enum Asked {
 
 /// Runs a computation over `bytes` bytes: in place, or on the blocking pool if there are many.
 pub async fn run<T: Send + 'static>(bytes: usize, work: impl FnOnce() -> T + Send + 'static) -> T {
-    if bytes < LARGE || ASKED.get() == Asked::Away {
+    if bytes < LARGE || OFFLOAD_STATE.get() == OffloadState::Away {
         return work();
     }
     Box::pin(run_off(&COMPUTATIONS, work)).await
@@ -97,64 +97,66 @@ async fn run_off<T: Send + 'static>(
 /// Announces that the following code scans `bytes` bytes. Inside [`polled`], it then runs on the
 /// blocking pool if there are many.
 pub async fn large(bytes: usize) {
-    if bytes >= LARGE && ASKED.get() == Asked::No {
-        ASKED.set(Asked::Yes);
+    if bytes >= LARGE && OFFLOAD_STATE.get() == OffloadState::No {
+        OFFLOAD_STATE.set(OffloadState::Yes);
         yield_now().await;
     }
 }
 
 /// Wraps a future so that it is polled on the blocking pool after it has called [`large`].
 pub fn polled<T: Send + 'static>(future: BoxFuture<'static, T>) -> Polled<T> {
-    Polled(State::Here(future))
+    Polled(PolledState::Here(future))
 }
 
-pub struct Polled<T>(State<T>);
+pub struct Polled<T>(PolledState<T>);
 
-enum State<T> {
+enum PolledState<T> {
     /// Polled by the task that owns it.
     Here(BoxFuture<'static, T>),
     /// Polled on the blocking pool after the next wake-up.
     Idle(BoxFuture<'static, T>, Arc<WakeFlag>),
     /// Being polled on the blocking pool.
-    Away(BoxFuture<'static, Turn<T>>, Arc<WakeFlag>),
+    Away(BoxFuture<'static, PollResult<T>>, Arc<WakeFlag>),
     Over,
 }
 
 /// A future that was polled on the blocking pool, and the result of the poll.
-type Turn<T> = (BoxFuture<'static, T>, Poll<T>);
+type PollResult<T> = (BoxFuture<'static, T>, Poll<T>);
 
 impl<T: Send + 'static> Future for Polled<T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
-        if let State::Here(future) = &mut self.0 {
-            let outer = ASKED.replace(Asked::No);
+        if let PolledState::Here(future) = &mut self.0 {
+            let outer = OFFLOAD_STATE.replace(OffloadState::No);
             let polled = future.as_mut().poll(cx);
-            if ASKED.replace(outer) != Asked::Yes || polled.is_ready() {
+            if OFFLOAD_STATE.replace(outer) != OffloadState::Yes || polled.is_ready() {
                 return polled;
             }
-            if let State::Here(future) = std::mem::replace(&mut self.0, State::Over) {
-                self.0 = State::Idle(future, WakeFlag::raised());
+            if let PolledState::Here(future) = std::mem::replace(&mut self.0, PolledState::Over) {
+                self.0 = PolledState::Idle(future, WakeFlag::raised());
             }
         }
         loop {
-            match std::mem::replace(&mut self.0, State::Over) {
-                State::Idle(future, relay) => {
+            match std::mem::replace(&mut self.0, PolledState::Over) {
+                PolledState::Idle(future, relay) => {
                     if !relay.take(cx.waker()) {
-                        self.0 = State::Idle(future, relay);
+                        self.0 = PolledState::Idle(future, relay);
                         return Poll::Pending;
                     }
-                    self.0 = State::Away(away(future, relay.clone()), relay);
+                    self.0 = PolledState::Away(away(future, relay.clone()), relay);
                 }
-                State::Away(mut turn, relay) => match turn.as_mut().poll(cx) {
+                PolledState::Away(mut turn, relay) => match turn.as_mut().poll(cx) {
                     Poll::Ready((_, Poll::Ready(output))) => return Poll::Ready(output),
-                    Poll::Ready((future, Poll::Pending)) => self.0 = State::Idle(future, relay),
+                    Poll::Ready((future, Poll::Pending)) => {
+                        self.0 = PolledState::Idle(future, relay)
+                    }
                     Poll::Pending => {
-                        self.0 = State::Away(turn, relay);
+                        self.0 = PolledState::Away(turn, relay);
                         return Poll::Pending;
                     }
                 },
-                State::Here(_) | State::Over => panic!("polled after completion"),
+                PolledState::Here(_) | PolledState::Over => panic!("polled after completion"),
             }
         }
     }
@@ -164,12 +166,12 @@ impl<T: Send + 'static> Future for Polled<T> {
 fn away<T: Send + 'static>(
     mut future: BoxFuture<'static, T>,
     relay: Arc<WakeFlag>,
-) -> BoxFuture<'static, Turn<T>> {
+) -> BoxFuture<'static, PollResult<T>> {
     Box::pin(run_off(&POLLS, move || {
         let waker = Waker::from(relay);
-        let outer = ASKED.replace(Asked::Away);
+        let outer = OFFLOAD_STATE.replace(OffloadState::Away);
         let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
-        ASKED.set(outer);
+        OFFLOAD_STATE.set(outer);
         (future, polled)
     }))
 }

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::hooks::{BodyFilter, FilteredBody};
 use crate::memory::{MemoryPermit, MemoryShare, WAIT_ABOVE};
 use crate::settings::RemoteSettings;
-use crate::web::{Address, Content, HttpClient, HttpError, HttpResponse, MARK, excerpt, is_html};
+use crate::web::{Address, BodyKind, HttpClient, HttpError, HttpResponse, MARK, excerpt, is_html};
 
 /// The maximum number of characters shown of a body that is not JSON-RPC.
 const MAX_SHOWN: usize = 500;
@@ -146,7 +146,7 @@ impl PlainServer {
         mut memory: Option<MemoryPermit>,
     ) -> Result<PlainAnswer, HttpError> {
         let status = answer.status();
-        if answer.content() == Content::Events {
+        if answer.content() == BodyKind::Events {
             let detail = "it is a stream of events; this server may speak Streamable HTTP";
             return Err(HttpError::Invalid(detail.to_owned()));
         }

@@ -9,7 +9,7 @@
 //! subreaper has exited.
 //!
 //! On systems without a Linux-style `/proc`, only the group is ended. All of these functions may
-//! block for several milliseconds. Start reading at [`Tree`].
+//! block for several milliseconds. Start reading at [`ProcessTree`].
 
 mod table;
 #[cfg(test)]
@@ -25,7 +25,7 @@ use rustix::process::{
 };
 
 use parking_lot::Mutex;
-use table::{Entry, Process};
+use table::{Process, TableEntry};
 pub(crate) use table::{include_older, variable_above};
 
 /// The environment variable that holds the mark of the tree to which a process belongs.
@@ -36,28 +36,28 @@ const REAP_INTERVAL: Duration = Duration::from_millis(5);
 
 /// All processes below one or more group leaders.
 #[derive(Debug, Clone)]
-pub(crate) struct Tree {
+pub(crate) struct ProcessTree {
     /// The mark of the tree. Marks that start with it and a `.` also belong to the tree.
     mark: Box<str>,
     /// If set, all descendants of this process belong to the tree.
     root: Option<i32>,
-    groups: Vec<Leader>,
+    groups: Vec<GroupLeader>,
     /// The processes that were alive at the last reading, by pid and start time, so that a process
     /// that has reused a pid is not signalled.
-    members: Vec<Entry>,
+    members: Vec<TableEntry>,
 }
 
 /// The first process of a group. `started` is `None` if it had already exited.
 #[derive(Debug, Clone, Copy)]
-struct Leader {
+struct GroupLeader {
     pid: i32,
     started: Option<u64>,
 }
 
-impl Tree {
+impl ProcessTree {
     /// Creates a tree without groups.
-    pub(crate) fn new(mark: impl Into<Box<str>>) -> Tree {
-        Tree {
+    pub(crate) fn new(mark: impl Into<Box<str>>) -> ProcessTree {
+        ProcessTree {
             mark: mark.into(),
             root: None,
             groups: Vec::new(),
@@ -66,16 +66,16 @@ impl Tree {
     }
 
     /// Returns the tree of all descendants of a process.
-    pub(crate) fn below(root: i32) -> Tree {
-        Tree {
+    pub(crate) fn below(root: i32) -> ProcessTree {
+        ProcessTree {
             root: Some(root),
-            ..Tree::new(fresh_mark())
+            ..ProcessTree::new(fresh_mark())
         }
     }
 
     /// Returns the tree of a child that leads its group and has not been reaped.
-    pub(crate) fn of(leader: u32, mark: impl Into<Box<str>>) -> Tree {
-        let mut tree = Tree::new(mark);
+    pub(crate) fn of(leader: u32, mark: impl Into<Box<str>>) -> ProcessTree {
+        let mut tree = ProcessTree::new(mark);
         tree.add_group(leader);
         tree
     }
@@ -87,7 +87,7 @@ impl Tree {
             && pid > 1
             && self.groups.iter().all(|group| group.pid != pid)
         {
-            self.groups.push(Leader {
+            self.groups.push(GroupLeader {
                 pid,
                 started: Process::find(pid).map(|process| process.started),
             });
@@ -151,12 +151,12 @@ impl Tree {
         let orphans = Orphans::among(&table);
         orphans.reap();
         let known: HashSet<Process> = self.members.iter().map(|member| member.process).collect();
-        let groups: Vec<&Leader> = self
+        let groups: Vec<&GroupLeader> = self
             .groups
             .iter()
             .filter(|group| !group.is_replaced(&table))
             .collect();
-        let (mut found, mut others): (Vec<&Entry>, Vec<&Entry>) =
+        let (mut found, mut others): (Vec<&TableEntry>, Vec<&TableEntry>) =
             table.iter().filter(|entry| entry.alive).partition(|entry| {
                 known.contains(&entry.process)
                     || Some(entry.parent) == self.root
@@ -168,7 +168,7 @@ impl Tree {
         let mut next = 0;
         while let Some(parent) = found.get(next).map(|entry| entry.process.pid) {
             let (children, rest) = others.into_iter().partition(|entry| entry.parent == parent);
-            found.extend::<Vec<&Entry>>(children);
+            found.extend::<Vec<&TableEntry>>(children);
             others = rest;
             next += 1;
         }
@@ -182,8 +182,8 @@ impl Tree {
     }
 }
 
-impl Leader {
-    fn holds(&self, entry: &Entry) -> bool {
+impl GroupLeader {
+    fn holds(&self, entry: &TableEntry) -> bool {
         entry.group == self.pid
             && self
                 .started
@@ -192,7 +192,7 @@ impl Leader {
 
     /// Returns true if another process has reused the leader's pid. The kernel only reuses a pid
     /// when its group is empty, so that group is unrelated to this tree.
-    fn is_replaced(&self, table: &[Entry]) -> bool {
+    fn is_replaced(&self, table: &[TableEntry]) -> bool {
         table.iter().any(|entry| {
             entry.process.pid == self.pid && Some(entry.process.started) != self.started
         })
@@ -274,7 +274,7 @@ struct Orphans {
 }
 
 impl Orphans {
-    fn among(table: &[Entry]) -> Orphans {
+    fn among(table: &[TableEntry]) -> Orphans {
         let own = rustix::process::getpid();
         let started = STARTED.lock();
         let mut orphans = Orphans::default();

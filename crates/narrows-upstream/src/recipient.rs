@@ -19,9 +19,9 @@ use crate::request::Origin;
 
 /// A message from a server that is not a response, identified by its method.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Unasked<'a> {
+pub(crate) enum ServerMessage<'a> {
     Notification(&'a str),
-    Question(&'a str),
+    Ask(&'a str),
 }
 
 /// The rule by which a link ties messages to calls.
@@ -49,46 +49,46 @@ pub(crate) enum Recipient<'a> {
     /// The call identified by the progress token in the message.
     ProgressToken,
     /// The client that received the request to be cancelled.
-    Asked,
+    AskRecipient,
     /// The handler of the link.
     Handler,
     /// No client. A server request is rejected for this reason.
-    Nobody(Refusal),
+    Refused(Refusal),
     /// MCP does not define this method.
     Unknown,
 }
 
 /// Decides who receives a message.
-pub(crate) fn recipient<'a>(message: Unasked<'_>, rule: LinkRule<'a>) -> Recipient<'a> {
+pub(crate) fn recipient<'a>(message: ServerMessage<'_>, rule: LinkRule<'a>) -> Recipient<'a> {
     match message {
-        Unasked::Question("ping") => Recipient::Link,
-        Unasked::Question(method) => match caller(rule) {
+        ServerMessage::Ask("ping") => Recipient::Link,
+        ServerMessage::Ask(method) => match caller(rule) {
             Recipient::Call(origin) if !origin.asks.allows(method) => {
-                Recipient::Nobody(Refusal::NotSupported)
+                Recipient::Refused(Refusal::NotSupported)
             }
             recipient => recipient,
         },
         // Matched by token on every stream, because many servers do not use the stream of the call.
-        Unasked::Notification("notifications/progress") => Recipient::ProgressToken,
-        Unasked::Notification("notifications/cancelled") => match rule {
+        ServerMessage::Notification("notifications/progress") => Recipient::ProgressToken,
+        ServerMessage::Notification("notifications/cancelled") => match rule {
             LinkRule::Stream(_) => caller(rule),
-            LinkRule::Channel(_) => Recipient::Asked,
+            LinkRule::Channel(_) => Recipient::AskRecipient,
         },
         // These concern the server as a whole, not the call on whose stream they arrive.
-        Unasked::Notification(
+        ServerMessage::Notification(
             "notifications/tools/list_changed"
             | "notifications/prompts/list_changed"
             | "notifications/resources/list_changed"
             | "notifications/resources/updated",
         ) => Recipient::Handler,
-        Unasked::Notification("notifications/message" | "notifications/elicitation/complete") => {
-            caller(rule)
-        }
-        Unasked::Notification(method) if method.starts_with("notifications/") => match rule {
+        ServerMessage::Notification(
+            "notifications/message" | "notifications/elicitation/complete",
+        ) => caller(rule),
+        ServerMessage::Notification(method) if method.starts_with("notifications/") => match rule {
             LinkRule::Stream(_) => caller(rule),
             LinkRule::Channel(_) => Recipient::Handler,
         },
-        Unasked::Notification(_) => Recipient::Unknown,
+        ServerMessage::Notification(_) => Recipient::Unknown,
     }
 }
 
@@ -100,7 +100,7 @@ fn caller(rule: LinkRule<'_>) -> Recipient<'_> {
         LinkRule::Channel(calls) => match calls() {
             CallsInFlight::None => Recipient::Handler,
             CallsInFlight::OneSession(origin) => Recipient::Call(Cow::Owned(origin)),
-            CallsInFlight::SeveralSessions => Recipient::Nobody(Refusal::NoOwner),
+            CallsInFlight::SeveralSessions => Recipient::Refused(Refusal::NoOwner),
         },
     }
 }
@@ -114,8 +114,8 @@ impl Recipient<'_> {
                 origin.sink.send(Event::Ask(ask));
             }
             Recipient::Handler => handler.ask(ask),
-            Recipient::Nobody(refusal) => ask.reply.answer(Err(refusal.error())),
-            Recipient::ProgressToken | Recipient::Asked | Recipient::Unknown => {
+            Recipient::Refused(refusal) => ask.reply.answer(Err(refusal.error())),
+            Recipient::ProgressToken | Recipient::AskRecipient | Recipient::Unknown => {
                 ask.reply.answer(Err(Refusal::NotSupported.error()));
             }
         }

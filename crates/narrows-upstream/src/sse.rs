@@ -18,12 +18,12 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::channel::{Arrival, Channel, ends_writer};
+use crate::channel::{Channel, ChannelEvent, ends_writer};
 use crate::failure::{Failure, FailureKind};
 use crate::offload;
 use crate::settings::RemoteSettings;
 use crate::web::{
-    Address, Astray, Content, Events, HttpClient, HttpError, HttpResponse, RequestPhase,
+    Address, BodyKind, Events, HttpClient, HttpError, HttpResponse, InvalidReference, RequestPhase,
 };
 
 /// The maximum number of messages that wait to be posted.
@@ -71,7 +71,7 @@ pub(crate) async fn open(
             refusal => refusal.into_failure(&stream.shown),
         });
     }
-    if answer.content() != Content::Events {
+    if answer.content() != BodyKind::Events {
         return Err(wrong(
             "it does not answer GET with an event stream".to_owned(),
         ));
@@ -82,8 +82,8 @@ pub(crate) async fn open(
     let reference = first.map_err(wrong)?;
     let address = stream.sibling(reference.trim()).map_err(|astray| {
         let at = match astray {
-            Astray::Nowhere => "an invalid address".to_owned(),
-            Astray::Site(shown) => format!("{shown}, which is another site"),
+            InvalidReference::Unresolvable => "an invalid address".to_owned(),
+            InvalidReference::WebOrigin(shown) => format!("{shown}, which is another site"),
         };
         let detail = format!("{}: it expects messages at {at}", stream.shown);
         Failure::new(FailureKind::Protocol, detail)
@@ -94,7 +94,7 @@ pub(crate) async fn open(
     let closing = CancellationToken::new();
     let poster = Poster::new(address, server, errors);
     let poster = tokio::spawn(poster.run(queue, closing.clone()));
-    let reader = Reader {
+    let reader = SseReader {
         events,
         arrivals,
         shown: stream.shown,
@@ -129,40 +129,43 @@ async fn first_event(events: &mut Events) -> Result<String, String> {
     }
 }
 
-struct Reader {
+struct SseReader {
     events: Events,
     /// Failures of POST requests.
-    arrivals: mpsc::Receiver<Arrival>,
+    arrivals: mpsc::Receiver<ChannelEvent>,
     shown: String,
     over: bool,
 }
 
-impl Reader {
-    async fn next(&mut self) -> Option<Arrival> {
+impl SseReader {
+    async fn next(&mut self) -> Option<ChannelEvent> {
         while !self.over {
             let event = tokio::select! {
                 // A response that has arrived takes precedence over the failure of its POST.
                 biased;
                 event = self.events.next() => event,
                 Some(arrival) = self.arrivals.recv() => {
-                    self.over = matches!(arrival, Arrival::Ended(_));
+                    self.over = matches!(arrival, ChannelEvent::Ended(_));
                     return Some(arrival);
                 }
             };
             let what = match event {
                 Ok(Some(event)) => match event.event.as_deref() {
                     None | Some("message") if !event.data.is_empty() => {
-                        return Some(Arrival::Message(event.data));
+                        return Some(ChannelEvent::Message(event.data));
                     }
                     _ => continue,
                 },
-                Err(HttpError::TooLarge(max)) => return Some(Arrival::TooLarge(max)),
+                Err(HttpError::TooLarge(max)) => return Some(ChannelEvent::TooLarge(max)),
                 Ok(None) => "its event stream ended",
                 Err(_) => "its event stream broke",
             };
             self.over = true;
             let detail = format!("{}: {what}", self.shown);
-            return Some(Arrival::Ended(Failure::new(FailureKind::Connect, detail)));
+            return Some(ChannelEvent::Ended(Failure::new(
+                FailureKind::Connect,
+                detail,
+            )));
         }
         None
     }
@@ -178,11 +181,11 @@ struct Poster {
     address: Arc<Address>,
     headers: HeaderMap,
     server: Arc<str>,
-    errors: mpsc::Sender<Arrival>,
+    errors: mpsc::Sender<ChannelEvent>,
 }
 
 impl Poster {
-    fn new(address: Address, server: Arc<str>, errors: mpsc::Sender<Arrival>) -> Poster {
+    fn new(address: Address, server: Arc<str>, errors: mpsc::Sender<ChannelEvent>) -> Poster {
         let mut headers = address.headers.clone();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers
@@ -211,8 +214,8 @@ impl Poster {
                 }
             };
             let Some(message) = message else { break };
-            let carried = Carried::by(message.clone()).await;
-            if carried == Carried::Notification {
+            let kind = MessageKind::by(message.clone()).await;
+            if kind == MessageKind::Notification {
                 // Requests that have been open for longer are not waited for again.
                 while let Some((_, newest)) = begun.last_key_value()
                     && let Ok(Some(done)) = timeout_at(*newest + ORDER_TIMEOUT, posts.next()).await
@@ -222,8 +225,8 @@ impl Poster {
             }
             let now = Instant::now();
             begun.insert(serial, now);
-            posts.push(self.post(serial, carried, message));
-            if carried == Carried::Notification {
+            posts.push(self.post(serial, kind, message));
+            if kind == MessageKind::Notification {
                 while begun.contains_key(&serial)
                     && let Ok(Some(done)) = timeout_at(now + ORDER_TIMEOUT, posts.next()).await
                 {
@@ -235,8 +238,8 @@ impl Poster {
     }
 
     /// Posts a message and returns its serial number when done.
-    async fn post(&self, serial: u64, carried: Carried, message: Bytes) -> u64 {
-        if let Some(arrival) = self.outcome(carried, message).await {
+    async fn post(&self, serial: u64, kind: MessageKind, message: Bytes) -> u64 {
+        if let Some(arrival) = self.outcome(kind, message).await {
             // Fails if the link has ended meanwhile.
             let _ = self.errors.send(arrival).await;
         }
@@ -244,7 +247,7 @@ impl Poster {
     }
 
     /// Posts a message. Returns the event that the link must handle, if any.
-    async fn outcome(&self, carried: Carried, message: Bytes) -> Option<Arrival> {
+    async fn outcome(&self, kind: MessageKind, message: Bytes) -> Option<ChannelEvent> {
         let posting = Box::pin(self.try_post(message));
         let error = match timeout(ACCEPT_TIMEOUT, posting).await {
             Ok(accepted) => accepted.err()?,
@@ -259,19 +262,22 @@ impl Poster {
             HttpError::Refused(refused) if refused.status == StatusCode::GONE => Some(refused),
             _ => None,
         };
-        match (gone, carried) {
+        match (gone, kind) {
             // The session of the stream has expired.
             (Some(refused), _) => {
                 let detail = format!("{shown} answered {refused}");
-                Some(Arrival::Ended(Failure::new(FailureKind::Connect, detail)))
+                Some(ChannelEvent::Ended(Failure::new(
+                    FailureKind::Connect,
+                    detail,
+                )))
             }
-            (None, Carried::Request(id)) => {
+            (None, MessageKind::Request(id)) => {
                 // If the connection broke, the server may still have received the request.
                 let certain = !matches!(error, HttpError::Broken(_));
                 let error = error.into_link_error(shown);
-                Some(Arrival::Unsent { id, error, certain })
+                Some(ChannelEvent::Unsent { id, error, certain })
             }
-            (None, Carried::Answer | Carried::Notification) => {
+            (None, MessageKind::Answer | MessageKind::Notification) => {
                 let error = error.into_link_error(shown);
                 tracing::debug!(server = %self.server, ?error, "the server did not accept a message");
                 None
@@ -296,21 +302,21 @@ impl Poster {
 
 /// The kind of an outgoing message.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Carried {
+enum MessageKind {
     Request(u64),
     Answer,
     Notification,
 }
 
-impl Carried {
-    async fn by(message: Bytes) -> Carried {
+impl MessageKind {
+    async fn by(message: Bytes) -> MessageKind {
         match offload::run(message.len(), move || decode(message)).await {
             Ok(Incoming::Single(Message::Request(request))) => {
                 let id = Id::as_u64(&request.id);
-                Carried::Request(id.expect("the gateway numbers its requests"))
+                MessageKind::Request(id.expect("the gateway numbers its requests"))
             }
-            Ok(Incoming::Single(Message::Response(_))) => Carried::Answer,
-            _ => Carried::Notification,
+            Ok(Incoming::Single(Message::Response(_))) => MessageKind::Answer,
+            _ => MessageKind::Notification,
         }
     }
 }

@@ -16,22 +16,22 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use futures_util::stream;
-use narrows_wire::frame::{self, Decoder, FrameError, Framing};
+use narrows_wire::frame::{self, FrameDecoder, FrameError, Framing};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::channel::{Arrival, Channel};
+use crate::channel::{Channel, ChannelEvent};
 use crate::failure::{Failure, FailureKind};
 use crate::guard::{Guard, LazyGuard};
-use crate::process::{self, Tree};
+use crate::process::{self, ProcessTree};
 use crate::secrets::Secrets;
 use crate::settings::StdioSettings;
 use child_process::{ChildProcess, ProcessState};
 pub(crate) use stderr::StderrHistory;
-use stderr::Tail;
+use stderr::StderrTail;
 
 /// The maximum number of messages that wait for the child to read them.
 const QUEUE: usize = 256;
@@ -42,7 +42,7 @@ const BATCH: usize = 64;
 const CHUNK: usize = 256 * 1024;
 /// The time that the reader waits for the exit status after the output has ended, and for output
 /// after the process has exited. The two may happen in either order.
-const SETTLE_TIMEOUT: Duration = Duration::from_millis(500);
+const EXIT_STATUS_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Starts the server. `grace` is the total time that closing the channel may take.
 ///
@@ -58,14 +58,14 @@ pub(crate) fn open(
 ) -> Result<Channel, Failure> {
     // Called before the process is started, so that output of an earlier process is not attributed
     // to it.
-    let tail = history.map_or_else(Tail::default, |history| history.begin());
+    let tail = history.map_or_else(StderrTail::default, |history| history.begin());
     let (guard, subreaper) = (guard.get(), guard.subreaper());
     let mark = guard.map_or_else(process::fresh_mark, Guard::mark);
     let spawned = spawn::spawn(settings, &mark, chain, subreaper)?;
     if let Some(guard) = guard {
         guard.watch(spawned.pid);
     }
-    let tree = Tree::of(spawned.pid, mark);
+    let tree = ProcessTree::of(spawned.pid, mark);
 
     let closing = CancellationToken::new();
     let (outgoing, queue) = mpsc::channel(QUEUE);
@@ -88,14 +88,14 @@ pub(crate) fn open(
         .owning(writer, stderr)
         .reporting(life, closing.clone())
         .start(grace);
-    let reader = Reader {
+    let reader = StdioReader {
         stdout: spawned.stdout,
-        decoder: Decoder::new(settings.framing, max_message_bytes),
+        decoder: FrameDecoder::new(settings.framing, max_message_bytes),
         life: watched,
         closing,
         tail,
         settings: settings.clone(),
-        phase: Phase::Reading,
+        phase: StdioPhase::Reading,
     };
     let incoming = stream::unfold(reader, async |mut reader| {
         Some((reader.next().await?, reader))
@@ -155,52 +155,52 @@ async fn flush(stdin: &mut ChildStdin, buffer: &mut BytesMut) -> bool {
     written
 }
 
-struct Reader {
+struct StdioReader {
     stdout: ChildStdout,
-    decoder: Decoder,
+    decoder: FrameDecoder,
     life: watch::Receiver<ProcessState>,
     closing: CancellationToken,
-    tail: Tail,
+    tail: StderrTail,
     settings: StdioSettings,
-    phase: Phase,
+    phase: StdioPhase,
 }
 
-enum Phase {
+enum StdioPhase {
     Reading,
     /// The output has ended, but the decoder may still contain a last line.
     Draining,
     Over,
 }
 
-impl Reader {
-    async fn next(&mut self) -> Option<Arrival> {
+impl StdioReader {
+    async fn next(&mut self) -> Option<ChannelEvent> {
         loop {
             let frame = match self.phase {
-                Phase::Reading => self.decoder.next(),
-                Phase::Draining => self.decoder.finish(),
-                Phase::Over => return None,
+                StdioPhase::Reading => self.decoder.next(),
+                StdioPhase::Draining => self.decoder.finish(),
+                StdioPhase::Over => return None,
             };
             match frame {
-                Ok(Some(frame)) => return Some(Arrival::Message(frame)),
-                Err(FrameError::TooLarge { max }) => return Some(Arrival::TooLarge(max)),
+                Ok(Some(frame)) => return Some(ChannelEvent::Message(frame)),
+                Err(FrameError::TooLarge { max }) => return Some(ChannelEvent::TooLarge(max)),
                 // An incomplete frame at the end is explained by the end itself.
-                Err(FrameError::Broken(_)) if matches!(self.phase, Phase::Draining) => {}
+                Err(FrameError::Broken(_)) if matches!(self.phase, StdioPhase::Draining) => {}
                 Err(error @ FrameError::Broken(_)) => {
-                    self.phase = Phase::Over;
+                    self.phase = StdioPhase::Over;
                     let stderr = self.tail.lines();
-                    return Some(Arrival::Ended(Failure {
+                    return Some(ChannelEvent::Ended(Failure {
                         stderr,
                         ..Failure::new(FailureKind::Protocol, error.to_string())
                     }));
                 }
                 Ok(None) => {}
             }
-            if matches!(self.phase, Phase::Draining) {
-                self.phase = Phase::Over;
-                return Some(Arrival::Ended(self.failure().await));
+            if matches!(self.phase, StdioPhase::Draining) {
+                self.phase = StdioPhase::Over;
+                return Some(ChannelEvent::Ended(self.failure().await));
             }
             if !self.fill().await {
-                self.phase = Phase::Draining;
+                self.phase = StdioPhase::Draining;
             }
         }
     }
@@ -216,7 +216,12 @@ impl Reader {
         let read = match read {
             Some(read) => read,
             None => {
-                match timeout(SETTLE_TIMEOUT, self.stdout.read_buf(self.decoder.buffer())).await {
+                match timeout(
+                    EXIT_STATUS_TIMEOUT,
+                    self.stdout.read_buf(self.decoder.buffer()),
+                )
+                .await
+                {
                     Ok(read) => read,
                     Err(_) => return false,
                 }
@@ -226,12 +231,16 @@ impl Reader {
     }
 
     async fn failure(&mut self) -> Failure {
-        let _ = timeout(SETTLE_TIMEOUT, self.life.wait_for(ProcessState::is_over)).await;
+        let _ = timeout(
+            EXIT_STATUS_TIMEOUT,
+            self.life.wait_for(ProcessState::is_over),
+        )
+        .await;
         if self.closing.is_cancelled() {
             return Failure::new(FailureKind::Closed, "was closed");
         }
         // The reason is in the last lines of stderr, which may not have been read yet.
-        let _ = timeout(SETTLE_TIMEOUT, self.tail.complete()).await;
+        let _ = timeout(EXIT_STATUS_TIMEOUT, self.tail.complete()).await;
         if let Some(number) = self.tail.not_started() {
             let error = std::io::Error::from_raw_os_error(number);
             return spawn::explain(&self.settings, &error);

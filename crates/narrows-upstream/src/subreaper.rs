@@ -20,7 +20,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, getppid, kil
 use rustix::stdio::{dup2_stdin, dup2_stdout, stderr};
 
 use crate::guard::{end, ignore_signals};
-use crate::process::{Tree, become_subreaper};
+use crate::process::{ProcessTree, become_subreaper};
 
 /// The prefix of the errno on stderr if the server cannot be started.
 pub(crate) const NOT_STARTED: &str = "narrows-subreaper: errno ";
@@ -53,7 +53,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         let _ = dup2_stdin(&null);
         let _ = dup2_stdout(&null);
     }
-    let gateway = Gateway { pid: gateway };
+    let gateway = ParentGateway { pid: gateway };
     let server = Pid::from_raw(server.id().cast_signed());
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -65,16 +65,16 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         if gateway.is_ending() {
             end_all();
         }
-        leave_as(status)
+        exit_as(status)
     })
 }
 
 /// The gateway, as seen by its child process.
-struct Gateway {
+struct ParentGateway {
     pid: i32,
 }
 
-impl Gateway {
+impl ParentGateway {
     fn wait_for_end(&self) {
         poll_stderr(None);
         while !self.is_gone() {
@@ -111,7 +111,7 @@ fn end_all() {
     static ENDING: Mutex<()> = Mutex::new(());
 
     let _ending = ENDING.lock();
-    end(&mut Tree::below(getpid().as_raw_pid()));
+    end(&mut ProcessTree::below(getpid().as_raw_pid()));
 }
 
 /// Waits for the server, and reaps the orphans that exit before it.
@@ -126,7 +126,7 @@ fn wait_for(server: Option<Pid>) -> Option<WaitStatus> {
 }
 
 /// Exits with the server's exit status or signal.
-fn leave_as(status: Option<WaitStatus>) -> ! {
+fn exit_as(status: Option<WaitStatus>) -> ! {
     let signal = status.and_then(WaitStatus::terminating_signal);
     if let Some(signal) = signal.and_then(Signal::from_named_raw) {
         // Has no effect for the signals that are ignored here.

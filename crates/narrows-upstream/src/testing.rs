@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
-use crate::channel::{Arrival, Channel};
+use crate::channel::{Channel, ChannelEvent};
 use crate::duplex::Duplex;
 use crate::error::Fault;
 use crate::exchange::{Ask, AskKey, ClientHello, Notice};
@@ -91,7 +91,7 @@ pub(crate) fn raw(value: &Value) -> Raw {
 }
 
 /// The messages outside any call, as received by the handler.
-pub(crate) struct Heard {
+pub(crate) struct ReceivedMessages {
     pub(crate) notices: mpsc::UnboundedReceiver<Notice>,
     pub(crate) asks: mpsc::UnboundedReceiver<Ask>,
     pub(crate) withdrawn: mpsc::UnboundedReceiver<AskKey>,
@@ -117,21 +117,24 @@ impl NotificationHandler for TestHandler {
     }
 }
 
-pub(crate) fn handler() -> (Arc<TestHandler>, Heard) {
+pub(crate) fn handler() -> (Arc<TestHandler>, ReceivedMessages) {
     let (notice_to, notices) = mpsc::unbounded_channel();
     let (ask_to, asks) = mpsc::unbounded_channel();
     let (withdraw_to, withdrawn) = mpsc::unbounded_channel();
-    let heard = Heard {
+    let received = ReceivedMessages {
         notices,
         asks,
         withdrawn,
     };
-    (Arc::new(TestHandler(notice_to, ask_to, withdraw_to)), heard)
+    (
+        Arc::new(TestHandler(notice_to, ask_to, withdraw_to)),
+        received,
+    )
 }
 
 /// Initialises a link over a channel. Returns it with the messages it receives outside any call.
-pub(crate) async fn greet(channel: Channel) -> Result<(Arc<Duplex>, Heard), Failure> {
-    let (handler, heard) = handler();
+pub(crate) async fn greet(channel: Channel) -> Result<(Arc<Duplex>, ReceivedMessages), Failure> {
+    let (handler, received) = handler();
     let (hello, tasks) = (hello(), TaskTracker::new());
     let opening = Duplex::open(
         channel,
@@ -144,7 +147,7 @@ pub(crate) async fn greet(channel: Channel) -> Result<(Arc<Duplex>, Heard), Fail
         &tasks,
     );
     let (link, _) = opening.await?;
-    Ok((link, heard))
+    Ok((link, received))
 }
 
 /// Returns everything that arrives on a channel, including its end.
@@ -155,10 +158,10 @@ pub(crate) async fn read_out(
     let mut arrived = Vec::new();
     loop {
         match channel.incoming.next().await.expect("an end") {
-            Arrival::Message(bytes) => arrived.push(String::from_utf8_lossy(&bytes).into()),
-            Arrival::TooLarge(max) => arrived.push(format!("too large: {max}")),
-            Arrival::Unsent { id, .. } => panic!("{id} was never sent"),
-            Arrival::Ended(failure) => {
+            ChannelEvent::Message(bytes) => arrived.push(String::from_utf8_lossy(&bytes).into()),
+            ChannelEvent::TooLarge(max) => arrived.push(format!("too large: {max}")),
+            ChannelEvent::Unsent { id, .. } => panic!("{id} was never sent"),
+            ChannelEvent::Ended(failure) => {
                 arrived.push(describe(&failure));
                 assert!(channel.incoming.next().await.is_none(), "nothing after it");
                 return arrived;

@@ -11,7 +11,7 @@ mod connection;
 mod context;
 mod definitions;
 mod lifecycle;
-mod offered;
+mod offer_cache;
 mod probe;
 mod starts;
 mod subscriptions;
@@ -25,11 +25,11 @@ use narrows_wire::Raw;
 
 use self::connection::Connection;
 pub use self::connection::OwnLink;
-pub use self::context::{Changes, Numbers, UpstreamContext};
+pub use self::context::{ChangeCounter, ServerNumbers, UpstreamContext};
 pub use self::definitions::Definitions;
 pub use self::lifecycle::InFlightGuard;
 use self::lifecycle::Lifecycle;
-use self::offered::Offered;
+use self::offer_cache::OfferCache;
 pub use self::starts::StartSlots;
 pub use self::supervisor::{SharedNotificationHandler, supervise};
 use crate::error::Error;
@@ -52,7 +52,7 @@ pub struct Upstream {
     context: Arc<UpstreamContext>,
     observer: Arc<dyn UpstreamObserver>,
     lifecycle: Lifecycle,
-    offered: Offered,
+    offer_cache: OfferCache,
     connection: Connection,
 }
 
@@ -71,7 +71,7 @@ impl Upstream {
             slug: slug.into(),
             secrets: Secrets::of(&settings.kind),
             lifecycle: Lifecycle::new(settings.enabled, context.stop.child_token()),
-            offered: Offered::default(),
+            offer_cache: OfferCache::default(),
             connection: Connection::new(settings.max_links),
             observer,
             context,

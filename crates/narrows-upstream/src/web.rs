@@ -7,12 +7,12 @@ mod connect;
 mod error;
 mod response;
 
-pub(crate) use self::address::{Address, Astray, MARK};
+pub(crate) use self::address::{Address, InvalidReference, MARK};
 pub use self::client::HttpClient;
 #[cfg(test)]
 pub(crate) use self::connect::Connector;
-pub(crate) use self::connect::{Site, Stream};
-pub(crate) use self::error::{HttpError, excerpt, is_html, words};
-pub(crate) use self::response::{Content, Events, HttpResponse, RequestPhase};
+pub(crate) use self::connect::{ByteStream, WebOrigin};
+pub(crate) use self::error::{HttpError, excerpt, is_html, summary};
+pub(crate) use self::response::{BodyKind, Events, HttpResponse, RequestPhase};
 
 pub(crate) const SESSION_ID: ::http::HeaderName = ::http::HeaderName::from_static("mcp-session-id");

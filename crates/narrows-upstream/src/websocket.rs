@@ -51,14 +51,14 @@ pub fn config(max_message_bytes: usize) -> WebSocketConfig {
 ///
 /// Recording frames would be less reliable: half a frame is also a sign of life, and the peer
 /// cannot send its pong before the other half.
-pub struct Line<S> {
+pub struct MonitoredIo<S> {
     io: S,
-    signs: Arc<Signs>,
+    activity: Arc<PeerActivity>,
 }
 
 /// The activity on the byte stream since it was last checked.
 #[derive(Debug, Default)]
-pub struct Signs {
+pub struct PeerActivity {
     heard: AtomicBool,
     taken: AtomicUsize,
 }
@@ -66,20 +66,20 @@ pub struct Signs {
 /// Limits the pongs that wait to be written. The library answers pings automatically, and would
 /// otherwise buffer an unlimited number of pongs for a peer that sends pings without reading.
 #[derive(Debug, Default)]
-pub struct Pongs(usize);
+pub struct PongBudget(usize);
 
-impl<S> Line<S> {
-    pub fn new(io: S) -> (Line<S>, Arc<Signs>) {
-        let signs = Arc::new(Signs::default());
-        let line = Line {
+impl<S> MonitoredIo<S> {
+    pub fn new(io: S) -> (MonitoredIo<S>, Arc<PeerActivity>) {
+        let activity = Arc::new(PeerActivity::default());
+        let line = MonitoredIo {
             io,
-            signs: signs.clone(),
+            activity: activity.clone(),
         };
-        (line, signs)
+        (line, activity)
     }
 }
 
-impl Signs {
+impl PeerActivity {
     /// Returns true if any data has arrived.
     fn heard(&self) -> bool {
         self.heard.swap(false, Ordering::Relaxed)
@@ -91,15 +91,15 @@ impl Signs {
     }
 }
 
-impl Pongs {
+impl PongBudget {
     /// Counts a ping that must be answered. Returns false if too many pongs are unread.
-    pub fn owe(&mut self, payload: &Bytes, signs: &Signs) -> bool {
-        self.0 = self.0.saturating_sub(signs.taken()) + payload.len() + 2;
+    pub fn add(&mut self, payload: &Bytes, activity: &PeerActivity) -> bool {
+        self.0 = self.0.saturating_sub(activity.taken()) + payload.len() + 2;
         self.0 <= MAX_PONGS
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Line<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for MonitoredIo<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -108,13 +108,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for Line<S> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.io).poll_read(cx, buffer);
         if buffer.filled().len() > before {
-            self.signs.heard.store(true, Ordering::Relaxed);
+            self.activity.heard.store(true, Ordering::Relaxed);
         }
         read
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Line<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for MonitoredIo<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -122,7 +122,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Line<S> {
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.io).poll_write(cx, bytes);
         if let Poll::Ready(Ok(count)) = written {
-            self.signs.taken.fetch_add(count, Ordering::Relaxed);
+            self.activity.taken.fetch_add(count, Ordering::Relaxed);
         }
         written
     }
@@ -138,11 +138,11 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Line<S> {
 
 /// The reason why writing has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Written {
+pub enum WriteEnd {
     /// The queue was closed, and all messages have been written.
     All,
     /// The peer has not responded to pings.
-    Unheard,
+    PeerSilent,
 }
 
 /// Writes queued messages in batches, and pings a silent peer. While earlier messages are still
@@ -155,26 +155,26 @@ pub enum Written {
 /// The library copies messages into its own buffer, which is charged to `memory` until it is
 /// written.
 pub async fn write<S: AsyncRead + AsyncWrite + Unpin>(
-    sink: &mut SplitSink<WebSocketStream<Line<S>>, Message>,
+    sink: &mut SplitSink<WebSocketStream<MonitoredIo<S>>, Message>,
     queue: &mut mpsc::Receiver<Bytes>,
-    signs: &Signs,
+    activity: &PeerActivity,
     keep_alive: Duration,
     closing: CancellationToken,
     memory: Option<&Arc<MemoryShare>>,
-) -> Result<Written, Error> {
-    let written = write_queue(sink, queue, signs, keep_alive, closing, memory).await;
+) -> Result<WriteEnd, Error> {
+    let written = write_queue(sink, queue, activity, keep_alive, closing, memory).await;
     queue.close();
     written
 }
 
 async fn write_queue<S: AsyncRead + AsyncWrite + Unpin>(
-    sink: &mut SplitSink<WebSocketStream<Line<S>>, Message>,
+    sink: &mut SplitSink<WebSocketStream<MonitoredIo<S>>, Message>,
     queue: &mut mpsc::Receiver<Bytes>,
-    signs: &Signs,
+    activity: &PeerActivity,
     keep_alive: Duration,
     closing: CancellationToken,
     memory: Option<&Arc<MemoryShare>>,
-) -> Result<Written, Error> {
+) -> Result<WriteEnd, Error> {
     let mut beat = interval_at(Instant::now() + keep_alive, keep_alive);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut silent = 0;
@@ -185,7 +185,7 @@ async fn write_queue<S: AsyncRead + AsyncWrite + Unpin>(
             () = closing.cancelled(), if !queue.is_closed() => queue.close(),
             count = queue.recv_many(&mut batch, BATCH) => {
                 if count == 0 {
-                    return Ok(Written::All);
+                    return Ok(WriteEnd::All);
                 }
                 let mut buffered = 0;
                 let mut permit = memory.map(MemoryShare::permit);
@@ -206,9 +206,9 @@ async fn write_queue<S: AsyncRead + AsyncWrite + Unpin>(
                 sink.flush().await?;
             }
             _ = beat.tick() => {
-                silent = if signs.heard() { 0 } else { silent + 1 };
+                silent = if activity.heard() { 0 } else { silent + 1 };
                 if silent == MISSED {
-                    return Ok(Written::Unheard);
+                    return Ok(WriteEnd::PeerSilent);
                 }
                 sink.send(Message::Ping(Bytes::new())).await?;
             }

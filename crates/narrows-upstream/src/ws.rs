@@ -25,11 +25,11 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 use tokio_util::sync::CancellationToken;
 
-use crate::channel::{Arrival, Channel, ends_writer};
+use crate::channel::{Channel, ChannelEvent, ends_writer};
 use crate::failure::{Failure, FailureKind};
 use crate::settings::RemoteSettings;
-use crate::web::{Address, HttpClient, Site, Stream, words};
-use crate::websocket::{self, Line, Pongs, SUBPROTOCOL, Signs, Written};
+use crate::web::{Address, ByteStream, HttpClient, WebOrigin, summary};
+use crate::websocket::{self, MonitoredIo, PeerActivity, PongBudget, SUBPROTOCOL, WriteEnd};
 
 /// The maximum number of messages that wait to be written.
 const QUEUE: usize = 256;
@@ -49,11 +49,11 @@ const NOT_CONFIGURED: [HeaderName; 6] = [
     PROXY_AUTHORIZATION,
 ];
 
-type Socket = WebSocketStream<Line<TokioIo<Box<dyn Stream>>>>;
+type WsSocket = WebSocketStream<MonitoredIo<TokioIo<Box<dyn ByteStream>>>>;
 
 /// The state about the end of the connection that reader and writer share.
 #[derive(Clone, Default)]
-struct Ends {
+struct CloseSignals {
     /// Cancelled when the gateway closes the connection.
     closing: CancellationToken,
     /// Cancelled when the server has not responded to pings.
@@ -80,22 +80,22 @@ pub(crate) async fn open(
         ))) => shake_hands(client, settings, &address, false, max_message_bytes).await,
         shaken => shaken,
     };
-    let (socket, signs) = shaken.map_err(|error| explain(error, &address))?;
+    let (socket, activity) = shaken.map_err(|error| explain(error, &address))?;
     let (sink, stream) = socket.split();
 
     let (outgoing, queue) = mpsc::channel(QUEUE);
-    let ends = Ends::default();
-    let closing = ends.closing.clone();
-    let writer = tokio::spawn(write(sink, queue, signs.clone(), ends.clone()));
-    let reader = Reader {
+    let close_signals = CloseSignals::default();
+    let closing = close_signals.closing.clone();
+    let writer = tokio::spawn(write(sink, queue, activity.clone(), close_signals.clone()));
+    let reader = WsReader {
         stream,
         shown: address.shown,
         secrets: address.secrets,
         max: max_message_bytes,
-        signs,
-        pongs: Pongs::default(),
-        ends,
-        phase: Phase::Reading,
+        activity,
+        pongs: PongBudget::default(),
+        close_signals,
+        phase: WsPhase::Reading,
     };
     let incoming = stream::unfold(reader, async |mut reader| {
         Some((reader.next().await?, reader))
@@ -113,7 +113,7 @@ async fn shake_hands(
     address: &Address,
     subprotocol: bool,
     max: usize,
-) -> Result<(Socket, Arc<Signs>), Error> {
+) -> Result<(WsSocket, Arc<PeerActivity>), Error> {
     let mut request = websocket_url(&settings.url)?.into_client_request()?;
     let headers = request.headers_mut();
     headers.remove(HOST);
@@ -128,24 +128,24 @@ async fn shake_hands(
     } else {
         headers.remove(SEC_WEBSOCKET_PROTOCOL);
     }
-    let site = Site::of(&settings.url).ok_or(Error::Url(UrlError::UnsupportedUrlScheme))?;
-    let stream = client.dial(&site).await;
+    let origin = WebOrigin::of(&settings.url).ok_or(Error::Url(UrlError::UnsupportedUrlScheme))?;
+    let stream = client.dial(&origin).await;
     let stream = stream.map_err(|reason| Error::Io(io::Error::other(reason)))?;
-    let (line, signs) = Line::new(TokioIo::new(stream));
+    let (line, activity) = MonitoredIo::new(TokioIo::new(stream));
     let config = websocket::config(max);
     let (socket, _) = client_async_with_config(request, line, Some(config)).await?;
-    Ok((socket, signs))
+    Ok((socket, activity))
 }
 
 /// Returns the WebSocket URL for a configured URL, which may have an `http` scheme. User info is
 /// omitted, because it is sent in a header.
 fn websocket_url(url: &Uri) -> Result<Uri, Error> {
-    let site = Site::of(url).ok_or(Error::Url(UrlError::UnsupportedUrlScheme))?;
-    let scheme = if site.is_https() { "wss" } else { "ws" };
+    let origin = WebOrigin::of(url).ok_or(Error::Url(UrlError::UnsupportedUrlScheme))?;
+    let scheme = if origin.is_https() { "wss" } else { "ws" };
     let path = url.path_and_query().map_or("/", |path| path.as_str());
     let built = Uri::builder()
         .scheme(scheme)
-        .authority(site.authority().clone());
+        .authority(origin.authority().clone());
     Ok(built.path_and_query(path).build()?)
 }
 
@@ -176,67 +176,69 @@ fn explain(error: Error, address: &Address) -> Failure {
     }
 }
 
-struct Reader {
-    stream: SplitStream<Socket>,
+struct WsReader {
+    stream: SplitStream<WsSocket>,
     shown: String,
     secrets: Vec<String>,
     max: usize,
-    signs: Arc<Signs>,
-    pongs: Pongs,
-    ends: Ends,
-    phase: Phase,
+    activity: Arc<PeerActivity>,
+    pongs: PongBudget,
+    close_signals: CloseSignals,
+    phase: WsPhase,
 }
 
-enum Phase {
+enum WsPhase {
     Reading,
     /// The connection has ended for this reason, which has not been reported yet.
     Ending(FailureKind, String),
     Over,
 }
 
-impl Reader {
-    async fn next(&mut self) -> Option<Arrival> {
+impl WsReader {
+    async fn next(&mut self) -> Option<ChannelEvent> {
         loop {
-            match std::mem::replace(&mut self.phase, Phase::Over) {
-                Phase::Reading => self.phase = Phase::Reading,
-                Phase::Ending(kind, what) => {
+            match std::mem::replace(&mut self.phase, WsPhase::Over) {
+                WsPhase::Reading => self.phase = WsPhase::Reading,
+                WsPhase::Ending(kind, what) => {
                     let detail = format!("{}: {what}", self.shown);
-                    return Some(Arrival::Ended(Failure::new(kind, detail)));
+                    return Some(ChannelEvent::Ended(Failure::new(kind, detail)));
                 }
-                Phase::Over => return None,
+                WsPhase::Over => return None,
             }
             let frame = tokio::select! {
                 biased;
                 frame = self.stream.next() => frame,
-                () = self.ends.silent.cancelled() => {
+                () = self.close_signals.silent.cancelled() => {
                     let detail = "it did not respond to pings".to_owned();
-                    self.phase = Phase::Ending(FailureKind::Connect, detail);
+                    self.phase = WsPhase::Ending(FailureKind::Connect, detail);
                     continue;
                 }
             };
             let (kind, what) = match frame {
-                Some(Ok(Message::Text(text))) => return Some(Arrival::Message(text.into())),
-                Some(Ok(Message::Ping(payload))) => match self.pongs.owe(&payload, &self.signs) {
-                    true => continue,
-                    false => self.blame(
-                        CloseCode::Policy,
-                        "it sends pings without reading the pongs",
-                    ),
-                },
+                Some(Ok(Message::Text(text))) => return Some(ChannelEvent::Message(text.into())),
+                Some(Ok(Message::Ping(payload))) => {
+                    match self.pongs.add(&payload, &self.activity) {
+                        true => continue,
+                        false => self.protocol_error(
+                            CloseCode::Policy,
+                            "it sends pings without reading the pongs",
+                        ),
+                    }
+                }
                 Some(Ok(Message::Pong(_) | Message::Frame(_))) => continue,
                 Some(Ok(Message::Binary(_))) => {
-                    self.blame(CloseCode::Unsupported, "it sent a binary frame")
+                    self.protocol_error(CloseCode::Unsupported, "it sent a binary frame")
                 }
                 Some(Ok(Message::Close(frame))) => {
-                    (FailureKind::Connect, farewell(frame, &self.secrets))
+                    (FailureKind::Connect, describe_close(frame, &self.secrets))
                 }
                 // The rest of the message follows on the connection and cannot be skipped without
                 // reading it (RFC 6455, 7.4.1: 1009).
                 Some(Err(Error::Capacity(_))) => {
-                    let (kind, _) = self.blame(CloseCode::Size, "message too large");
+                    let (kind, _) = self.protocol_error(CloseCode::Size, "message too large");
                     let detail = format!("it sent a message of more than {} bytes", self.max);
-                    self.phase = Phase::Ending(kind, detail);
-                    return Some(Arrival::TooLarge(self.max));
+                    self.phase = WsPhase::Ending(kind, detail);
+                    return Some(ChannelEvent::TooLarge(self.max));
                 }
                 Some(Err(Error::Io(error))) => (
                     FailureKind::Connect,
@@ -249,24 +251,24 @@ impl Reader {
                 )) => (FailureKind::Connect, "the connection was closed".to_owned()),
                 Some(Err(error)) => (FailureKind::Protocol, error.to_string()),
             };
-            self.phase = Phase::Ending(kind, what);
+            self.phase = WsPhase::Ending(kind, what);
         }
     }
 }
 
-impl Reader {
+impl WsReader {
     /// Records a protocol violation of the server for the close frame.
-    fn blame(&self, code: CloseCode, what: &'static str) -> (FailureKind, String) {
-        self.ends.fault.get_or_init(|| (code, what));
+    fn protocol_error(&self, code: CloseCode, what: &'static str) -> (FailureKind, String) {
+        self.close_signals.fault.get_or_init(|| (code, what));
         (FailureKind::Protocol, what.to_owned())
     }
 }
 
-fn farewell(frame: Option<CloseFrame>, secrets: &[String]) -> String {
+fn describe_close(frame: Option<CloseFrame>, secrets: &[String]) -> String {
     let Some(CloseFrame { code, reason }) = frame else {
         return "it closed the connection".to_owned();
     };
-    let reason = words(reason.as_bytes(), secrets);
+    let reason = summary(reason.as_bytes(), secrets);
     match reason.is_empty() {
         true => format!("it closed the connection ({code})"),
         false => format!("it closed the connection ({code}: {reason})"),
@@ -276,25 +278,29 @@ fn farewell(frame: Option<CloseFrame>, secrets: &[String]) -> String {
 /// Writes until the gateway closes the connection, or it is lost or silent. A failed write only
 /// shows that the connection is lost; the reader determines the reason.
 async fn write(
-    mut sink: SplitSink<Socket, Message>,
+    mut sink: SplitSink<WsSocket, Message>,
     mut queue: mpsc::Receiver<Bytes>,
-    signs: Arc<Signs>,
-    ends: Ends,
+    activity: Arc<PeerActivity>,
+    close_signals: CloseSignals,
 ) {
     let writing = websocket::write(
         &mut sink,
         &mut queue,
-        &signs,
+        &activity,
         PING_INTERVAL,
-        ends.closing,
+        close_signals.closing,
         None,
     );
     match writing.await {
-        Ok(Written::All) => {}
-        Ok(Written::Unheard) => return ends.silent.cancel(),
+        Ok(WriteEnd::All) => {}
+        Ok(WriteEnd::PeerSilent) => return close_signals.silent.cancel(),
         Err(_) => return,
     }
-    let (code, reason) = ends.fault.get().copied().unwrap_or((CloseCode::Normal, ""));
+    let (code, reason) = close_signals
+        .fault
+        .get()
+        .copied()
+        .unwrap_or((CloseCode::Normal, ""));
     let reason = Utf8Bytes::from_static(reason);
     // Fails if the server has already sent a close frame. In that case the echo of that frame must
     // still be written.

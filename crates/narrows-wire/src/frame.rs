@@ -25,7 +25,7 @@ pub enum FrameError {
 
 /// Splits a byte stream into frames. Write bytes into `buffer()` or call `push`, then read the
 /// frames with `next`.
-pub struct Decoder {
+pub struct FrameDecoder {
     buffer: BytesMut,
     max: usize,
     state: State,
@@ -57,19 +57,19 @@ enum Step {
     Starved,
 }
 
-impl Decoder {
+impl FrameDecoder {
     /// Creates a decoder that detects the framing from the first bytes other than white space: a
     /// header block starts with `Content-`, anything else is a line.
-    pub fn detect(max_bytes: usize) -> Decoder {
-        Decoder::starting(None, max_bytes)
+    pub fn detect(max_bytes: usize) -> FrameDecoder {
+        FrameDecoder::starting(None, max_bytes)
     }
 
-    pub fn new(framing: Framing, max_bytes: usize) -> Decoder {
-        Decoder::starting(Some(framing), max_bytes)
+    pub fn new(framing: Framing, max_bytes: usize) -> FrameDecoder {
+        FrameDecoder::starting(Some(framing), max_bytes)
     }
 
-    fn starting(framing: Option<Framing>, max: usize) -> Decoder {
-        Decoder {
+    fn starting(framing: Option<Framing>, max: usize) -> FrameDecoder {
+        FrameDecoder {
             buffer: BytesMut::new(),
             max,
             state: State::Start(framing),

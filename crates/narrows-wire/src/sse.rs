@@ -25,7 +25,7 @@ pub struct TooLarge {
     pub max: usize,
 }
 
-pub struct Decoder {
+pub struct SseDecoder {
     buffer: BytesMut,
     max: usize,
     /// The number of buffered bytes already searched for a line break.
@@ -61,9 +61,9 @@ enum Data {
     Lines(BytesMut),
 }
 
-impl Decoder {
-    pub fn new(max_bytes: usize) -> Decoder {
-        Decoder {
+impl SseDecoder {
+    pub fn new(max_bytes: usize) -> SseDecoder {
+        SseDecoder {
             buffer: BytesMut::new(),
             max: max_bytes,
             searched: 0,

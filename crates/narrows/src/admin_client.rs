@@ -5,9 +5,9 @@
 //! response is redacted before anything is printed.
 
 mod choice;
+mod client_error;
 mod explain;
-mod site;
-mod trouble;
+mod gateway_url;
 
 use std::time::Duration;
 
@@ -20,19 +20,19 @@ use hyper_rustls::{ConfigBuilderExt, HttpsConnector};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use narrows_wire::sse::Decoder;
+use narrows_wire::sse::SseDecoder;
 use narrows_wire::text::percent_encoded;
 use rustls::{ClientConfig, RootCertStore};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::cli::operator::{Asking, Reach};
+use crate::cli::operator::{ConnectOptions, GatewayOptions};
 use crate::config::Environment;
 
-use self::choice::{Chosen, TokenSource, choose};
-use self::site::Site;
-pub(crate) use self::trouble::{Trouble, told};
+use self::choice::{ChosenGateway, TokenSource, choose};
+pub(crate) use self::client_error::{AdminClientError, report_outcome};
+use self::gateway_url::GatewayUrl;
 
 /// The size limit of a response, in bytes.
 const MAX_ANSWER: usize = 64 * 1024 * 1024;
@@ -49,7 +49,7 @@ const SILENCE: Duration = Duration::from_secs(60);
 /// A client of one gateway. It does not implement `Debug`, so that the token cannot be printed by
 /// accident.
 pub(crate) struct AdminClient {
-    site: Site,
+    gateway_url: GatewayUrl,
     authorization: HeaderValue,
     secret: String,
     source: TokenSource,
@@ -59,30 +59,37 @@ pub(crate) struct AdminClient {
 
 impl AdminClient {
     /// Creates a client for the gateway that the options select.
-    pub(crate) fn of(asking: &Asking, environment: &Environment) -> Result<Self, Trouble> {
-        AdminClient::at(asking.url.as_deref(), &asking.reach, environment)
+    pub(crate) fn of(
+        gateway_options: &GatewayOptions,
+        environment: &Environment,
+    ) -> Result<Self, AdminClientError> {
+        AdminClient::at(
+            gateway_options.url.as_deref(),
+            &gateway_options.connect_options,
+            environment,
+        )
     }
 
     /// Creates a client for the gateway at `url`, or for the running one.
     pub(crate) fn at(
         url: Option<&str>,
-        reach: &Reach,
+        connect_options: &ConnectOptions,
         environment: &Environment,
-    ) -> Result<Self, Trouble> {
-        let Chosen {
-            site,
+    ) -> Result<Self, AdminClientError> {
+        let ChosenGateway {
+            gateway_url,
             token,
             source,
-        } = choose(url, reach, environment)?;
+        } = choose(url, connect_options, environment)?;
         let authorization = HeaderValue::from_str(&format!("Bearer {token}"));
         let mut authorization = authorization.map_err(|_| {
-            Trouble::usage(format!(
+            AdminClientError::usage(format!(
                 "{source} contains characters that are not allowed in a header"
             ))
         })?;
         authorization.set_sensitive(true);
-        let connector = connector(site.is_https())
-            .map_err(|error| Trouble::failed(format!("TLS cannot be used: {error}")))?;
+        let connector = connector(gateway_url.is_https())
+            .map_err(|error| AdminClientError::failed(format!("TLS cannot be used: {error}")))?;
         let client = Client::builder(TokioExecutor::new())
             // Changes must not be sent twice, nor over a connection that the gateway may be about
             // to close.
@@ -90,21 +97,21 @@ impl AdminClient {
             .pool_max_idle_per_host(0)
             .build(connector);
         Ok(AdminClient {
-            site,
+            gateway_url,
             authorization,
             secret: token,
             source,
-            timeout: Duration::from_secs(reach.timeout),
+            timeout: Duration::from_secs(connect_options.timeout),
             client,
         })
     }
 
     /// Returns true if the gateway runs on this machine, judging by its address.
     pub(crate) fn is_local(&self) -> bool {
-        matches!(self.source, TokenSource::Run(_)) || self.site.is_loopback()
+        matches!(self.source, TokenSource::Run(_)) || self.gateway_url.is_loopback()
     }
 
-    pub(crate) async fn get(&self, resource: Resource) -> Result<Value, Trouble> {
+    pub(crate) async fn get(&self, resource: Resource) -> Result<Value, AdminClientError> {
         self.send(Method::GET, resource, None).await
     }
 
@@ -114,7 +121,7 @@ impl AdminClient {
         method: Method,
         resource: Resource,
         body: Option<&Value>,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, AdminClientError> {
         let deadline = Instant::now() + self.timeout;
         let response = self.request(&method, resource, body, "application/json");
         let response = timeout_at(deadline, response).await;
@@ -137,7 +144,7 @@ impl AdminClient {
     }
 
     /// Subscribes to the events of the gateway, starting now.
-    pub(crate) async fn events(&self) -> Result<Events<'_>, Trouble> {
+    pub(crate) async fn events(&self) -> Result<Events<'_>, AdminClientError> {
         let resource = Resource::at(&["events"]).with("calls", "true");
         let response = self.request(&Method::GET, resource, None, "text/event-stream");
         let response = timeout(self.timeout, response).await;
@@ -158,12 +165,15 @@ impl AdminClient {
         Ok(Events {
             client: self,
             body,
-            decoder: Decoder::new(MAX_EVENT),
+            decoder: SseDecoder::new(MAX_EVENT),
         })
     }
 
     /// Deserializes a response.
-    pub(crate) fn understood<T: DeserializeOwned>(&self, value: &Value) -> Result<T, Trouble> {
+    pub(crate) fn understood<T: DeserializeOwned>(
+        &self,
+        value: &Value,
+    ) -> Result<T, AdminClientError> {
         // The error of serde quotes the value, which does not help the user.
         T::deserialize(value).map_err(|_| self.not_understood("it has an unexpected format"))
     }
@@ -174,9 +184,9 @@ impl AdminClient {
         resource: Resource,
         body: Option<&Value>,
         accept: &'static str,
-    ) -> Result<Response<Incoming>, Trouble> {
-        let uri = format!("{}/api/v1{}", self.site, resource.0);
-        let uri = Uri::try_from(uri).map_err(|_| Trouble::usage("a name is too long"))?;
+    ) -> Result<Response<Incoming>, AdminClientError> {
+        let uri = format!("{}/api/v1{}", self.gateway_url, resource.0);
+        let uri = Uri::try_from(uri).map_err(|_| AdminClientError::usage("a name is too long"))?;
         let mut request = Request::builder()
             .method(method.clone())
             .uri(uri)
@@ -206,7 +216,7 @@ impl AdminClient {
 pub(crate) struct Events<'a> {
     client: &'a AdminClient,
     body: Incoming,
-    decoder: Decoder,
+    decoder: SseDecoder,
 }
 
 /// One event of the stream.
@@ -217,7 +227,7 @@ pub(crate) struct Event {
 
 impl Events<'_> {
     /// Returns the next event, or `None` when the gateway closes the stream.
-    pub(crate) async fn next(&mut self) -> Result<Option<Event>, Trouble> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Event>, AdminClientError> {
         let client = self.client;
         loop {
             let event = self.decoder.next();

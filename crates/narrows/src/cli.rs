@@ -45,7 +45,7 @@ pub(crate) enum LogLevel {
 }
 
 impl LogLevel {
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             LogLevel::Off => "off",
             LogLevel::Error => "error",
@@ -85,7 +85,7 @@ pub(crate) enum Command {
     Call(Call),
     /// List and manage the servers of a running gateway
     #[command(after_help = operator::SERVERS_EXAMPLES)]
-    Servers(operator::Servers),
+    Servers(operator::ServersCommand),
     /// List and manage the presets of a running gateway
     #[command(after_help = operator::PRESETS_EXAMPLES)]
     Presets(operator::Presets),

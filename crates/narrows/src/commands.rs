@@ -10,10 +10,10 @@ mod endpoint;
 mod entry;
 pub(crate) mod filter;
 mod hint;
-mod leads_back;
 mod own_tools;
 pub(crate) mod presets;
 pub(crate) mod pruner;
+mod self_reference;
 pub(crate) mod serve;
 pub(crate) mod servers;
 pub(crate) mod sessions;
@@ -37,7 +37,7 @@ use crate::cli::ConfigOption;
 use crate::config::{self, Config, Environment, LeftOut, Problem, Severity};
 use crate::exit::Exit;
 use crate::nearest::nearest_few;
-use crate::terminal::{Status, counted, grouped, plain, say};
+use crate::terminal::{Status, counted, eprint_line, grouped, plain};
 
 /// The first argument of the process that starts a server.
 pub(crate) const SUBREAPER: &str = "__subreaper";
@@ -47,7 +47,7 @@ fn load(option: &ConfigOption, environment: &Environment) -> Result<Config, Exit
     let config = read(option, environment)?;
     match config.recursion() {
         Some(problem) => {
-            tell(&[problem]);
+            print_problems(&[problem]);
             Err(Exit::Usage)
         }
         None => Ok(config),
@@ -57,20 +57,20 @@ fn load(option: &ConfigOption, environment: &Environment) -> Result<Config, Exit
 /// Reads the configuration, or prints its problems.
 fn read(option: &ConfigOption, environment: &Environment) -> Result<Config, Exit> {
     config::load(option.config.as_deref(), environment).map_err(|problems| {
-        tell(&problems);
+        print_problems(&problems);
         Exit::Usage
     })
 }
 
 /// Prints problems, followed by the number of errors.
-fn tell(problems: &[Problem]) {
+fn print_problems(problems: &[Problem]) {
     for problem in problems {
-        say(problem);
+        eprint_line(problem);
     }
     let is_error = |problem: &&Problem| problem.severity <= Severity::LeftOut;
     let errors = problems.iter().filter(is_error).count();
     if errors > 0 {
-        say(format_args!(
+        eprint_line(format_args!(
             "The configuration has {}.",
             counted(errors, "error")
         ));
@@ -98,11 +98,11 @@ fn warn_of_left_out(config: &Config) {
     let left_out = |problem: &&Problem| problem.severity == Severity::LeftOut;
     let problems = config.problems.iter().filter(left_out);
     for problem in problems.filter(|problem| problem.server.is_none()) {
-        say(format_args!("warning: {}", problem.line()));
+        eprint_line(format_args!("warning: {}", problem.line()));
     }
     for out in &config.checked.left_out {
         let (id, reason) = (plain(&out.id), plain(&out.reason));
-        say(format_args!(
+        eprint_line(format_args!(
             "warning: running without server '{id}': {reason}"
         ));
     }
@@ -185,7 +185,7 @@ async fn with_gateway<T>(
     work: impl AsyncFnOnce(&Gateway) -> anyhow::Result<T>,
 ) -> anyhow::Result<Option<T>> {
     let settled = async |gateway: &Gateway| {
-        settle(gateway, |_| Ok(())).await?;
+        wait_until_settled(gateway, |_| Ok(())).await?;
         work(gateway).await
     };
     with_starting_gateway(settings, settled).await
@@ -206,11 +206,11 @@ async fn with_starting_gateway<T>(
         let report = gateway.report();
         let is_starting = |server: &UpstreamReport| matches!(server.state, UpstreamState::Starting);
         match report.iter().any(is_starting) {
-            true => say(format_args!(
+            true => eprint_line(format_args!(
                 "interrupted while {}",
                 plain(&awaited(&report))
             )),
-            false => say("interrupted"),
+            false => eprint_line("interrupted"),
         }
     }
     signals.exit_on_next();
@@ -220,9 +220,9 @@ async fn with_starting_gateway<T>(
 
 /// Waits until every server is up or has failed, and shows which ones are pending. Passes each
 /// server to `known` as soon as its result is available.
-async fn settle(
+async fn wait_until_settled(
     gateway: &Gateway,
-    mut known: impl FnMut(Settled) -> io::Result<()>,
+    mut known: impl FnMut(SettledServer) -> io::Result<()>,
 ) -> io::Result<()> {
     let began = Instant::now();
     let mut status = Status::new();
@@ -240,7 +240,7 @@ async fn settle(
             let is_starting = matches!(report.state, UpstreamState::Starting);
             if (is_over || !is_starting) && seen.insert(place) {
                 status.clear();
-                known(Settled {
+                known(SettledServer {
                     place,
                     report,
                     elapsed: began.elapsed(),
@@ -255,7 +255,7 @@ async fn settle(
 }
 
 /// A server that is up or has failed.
-struct Settled {
+struct SettledServer {
     /// The position in the configuration among the servers that were tried.
     place: usize,
     report: UpstreamReport,
@@ -303,7 +303,7 @@ fn only(settings: &mut Settings, ids: &[String]) {
 fn refuse_server(config: &Config, id: &str) -> Option<Exit> {
     let id_shown = plain(id);
     if let Some(out) = config.checked.left_out.iter().find(|out| out.id == id) {
-        say(format_args!(
+        eprint_line(format_args!(
             "error: server '{id_shown}' cannot be started: {}",
             out.reason
         ));
@@ -313,7 +313,7 @@ fn refuse_server(config: &Config, id: &str) -> Option<Exit> {
     match upstreams.iter().find(|upstream| upstream.upstream.id == id) {
         Some(upstream) if upstream.upstream.enabled => None,
         Some(_) => {
-            say(format_args!(
+            eprint_line(format_args!(
                 "error: server '{id_shown}' is disabled in the configuration"
             ));
             Some(Exit::Failed)
@@ -322,7 +322,7 @@ fn refuse_server(config: &Config, id: &str) -> Option<Exit> {
             let ids = upstreams
                 .iter()
                 .map(|upstream| upstream.upstream.id.as_str());
-            say(format_args!(
+            eprint_line(format_args!(
                 "error: there is no server '{id_shown}'{}",
                 suggest(id, ids)
             ));
@@ -385,7 +385,7 @@ fn state_word(state: &UpstreamState) -> &'static str {
 }
 
 /// Returns the reason why a server is not up, in one line, or `None` if it is up.
-fn trouble(state: &UpstreamState) -> Option<String> {
+fn down_reason(state: &UpstreamState) -> Option<String> {
     match state {
         UpstreamState::Up { .. } => None,
         UpstreamState::Disabled => Some("disabled in the configuration".to_owned()),

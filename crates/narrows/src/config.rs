@@ -29,10 +29,10 @@ use narrows_shape::Mask;
 use narrows_upstream::chain::{Ancestry, CHAIN, Recursion};
 
 pub(crate) use check::clients::{self, AdminChecked};
-pub(crate) use check::{Checked, DEFAULT_LISTEN, LeftOut, parse_listen};
+pub(crate) use check::{CheckedConfig, DEFAULT_LISTEN, LeftOut, parse_listen};
 pub(crate) use edit::{EditError, edit, has_preset, preset_file};
 pub(crate) use environment::Environment;
-pub(crate) use problem::{Place, Problem, Severity};
+pub(crate) use problem::{Problem, ProblemPlace, Severity};
 
 use expand::Scope;
 use problem::{At, Problems, Source};
@@ -45,7 +45,7 @@ pub(crate) struct Config {
     pub(crate) file: Option<PathBuf>,
     /// The text of the file, or of the built-in default.
     pub(crate) text: String,
-    pub(crate) checked: Checked,
+    pub(crate) checked: CheckedConfig,
     /// The problems in the order of the file. None of them is an error.
     pub(crate) problems: Vec<Problem>,
 }
@@ -188,12 +188,12 @@ fn built_in(environment: &Environment) -> Config {
         rpc_servers: RPC_SERVERS.map(rpc_server).into(),
         ..Settings::default()
     };
-    let checked = Checked {
+    let checked = CheckedConfig {
         gateway,
         listen: DEFAULT_LISTEN,
         allowed_hosts: Vec::new(),
         allowed_origins: Vec::new(),
-        said: HashMap::new(),
+        declared: HashMap::new(),
         left_out: Vec::new(),
         skipped_presets: Vec::new(),
         preset_folder: None,
@@ -235,7 +235,7 @@ pub(crate) fn read_file(path: &Path) -> Result<String, Box<Problem>> {
 }
 
 /// Parses and checks a file. If no settings are returned, one of the problems is an error.
-fn parse(path: &Path, text: &str, scope: Scope<'_>) -> (Option<Checked>, Vec<Problem>) {
+fn parse(path: &Path, text: &str, scope: Scope<'_>) -> (Option<CheckedConfig>, Vec<Problem>) {
     let source = Source::new(path, text);
     let mut problems = Problems::new(&source);
     let raw = read_text::<RawFile>(&source, "write {\"mcpServers\": {}}", &mut problems);

@@ -9,7 +9,7 @@ mod cli;
 mod commands;
 mod config;
 mod exit;
-mod keeper;
+mod live_config;
 mod nearest;
 mod runtime_file;
 mod telemetry;
@@ -29,7 +29,7 @@ use crate::commands::{
 use crate::config::Environment;
 use crate::exit::Exit;
 use crate::telemetry::Telemetry;
-use crate::terminal::say;
+use crate::terminal::eprint_line;
 
 /// Long results are processed by changing threads. glibc keeps freed memory per thread, which took
 /// three times the memory in use (`bench/soak`).
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
     let runtime = match start_runtime() {
         Ok(runtime) => runtime,
         Err(error) => {
-            say(format_args!(
+            eprint_line(format_args!(
                 "error: cannot start the async runtime: {error}"
             ));
             return ExitCode::FAILURE;
@@ -84,7 +84,7 @@ fn main() -> ExitCode {
     match exit {
         Ok(exit) => exit.into(),
         Err(error) => {
-            say(format_args!("error: {error:#}"));
+            eprint_line(format_args!("error: {error:#}"));
             ExitCode::FAILURE
         }
     }

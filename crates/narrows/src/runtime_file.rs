@@ -30,12 +30,12 @@ const MAX_BYTES: u64 = 64 * 1024;
 pub(crate) struct RuntimeFile {
     folder: OwnedFd,
     name: String,
-    content: Content,
+    content: RuntimeContent,
 }
 
 /// A running gateway, as described by its file. It does not implement `Debug`, so that the token
 /// cannot be printed by accident.
-pub(crate) struct Running {
+pub(crate) struct RunningGateway {
     pub(crate) url: String,
     pub(crate) token: String,
     pub(crate) pid: i32,
@@ -48,7 +48,7 @@ pub(crate) struct Running {
 /// The gateways of this user, and warnings about ignored files.
 #[derive(Default)]
 pub(crate) struct Found {
-    pub(crate) running: Vec<Running>,
+    pub(crate) running: Vec<RunningGateway>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -63,11 +63,11 @@ impl RuntimeFile {
     ) -> io::Result<RuntimeFile> {
         let port = url.parse::<http::Uri>().ok().and_then(|url| url.port_u16());
         let port = port.ok_or_else(|| io::Error::other("the address has no port"))?;
-        let content = Content {
+        let content = RuntimeContent {
             url: url.to_owned(),
             token: token.to_owned(),
             pid: own_pid(),
-            config: config.map(told),
+            config: config.map(published_path),
             started_at: Timestamp::from(SystemTime::now()).rfc3339(),
         };
         let mut result = Err(io::Error::new(
@@ -93,8 +93,8 @@ impl RuntimeFile {
 
     /// Records the new configuration file of the gateway.
     pub(crate) fn set_config(&self, config: &Path) -> io::Result<()> {
-        let content = Content {
-            config: Some(told(config)),
+        let content = RuntimeContent {
+            config: Some(published_path(config)),
             ..self.content.clone()
         };
         put(&self.folder, &self.name, &content)
@@ -108,7 +108,7 @@ impl Drop for RuntimeFile {
 }
 
 /// Returns the absolute path, for use by other processes.
-fn told(config: &Path) -> String {
+fn published_path(config: &Path) -> String {
     let absolute = std::path::absolute(config).unwrap_or(config.to_owned());
     absolute.to_string_lossy().into_owned()
 }
@@ -133,7 +133,7 @@ pub(crate) fn found(environment: &Environment) -> Found {
 
 /// The content of the file.
 #[derive(Clone, Serialize, Deserialize)]
-struct Content {
+struct RuntimeContent {
     url: String,
     token: String,
     pid: i32,
@@ -143,7 +143,7 @@ struct Content {
 }
 
 /// A folder for runtime files: a `base` provided by the system and a folder inside it.
-struct Place {
+struct RuntimeFolder {
     base: PathBuf,
     inner: &'static str,
     /// True if the base may be created. `XDG_RUNTIME_DIR` is created and removed with the user's
@@ -151,7 +151,7 @@ struct Place {
     makes_base: bool,
 }
 
-impl Place {
+impl RuntimeFolder {
     fn path(&self) -> PathBuf {
         self.base.join(self.inner)
     }
@@ -178,22 +178,24 @@ impl Place {
 
 /// Returns the possible folders in order of preference. The XDG base directory specification
 /// ignores relative values.
-fn places(environment: &Environment) -> Vec<Place> {
+fn places(environment: &Environment) -> Vec<RuntimeFolder> {
     let variable = |name: &str| {
         let value = environment.text(name).map(PathBuf::from);
         value.filter(|path| path.is_absolute())
     };
     let home = || Some(environment.home()?.join(".local/state"));
-    let runtime = variable("XDG_RUNTIME_DIR").map(|base| Place {
+    let runtime = variable("XDG_RUNTIME_DIR").map(|base| RuntimeFolder {
         base,
         inner: "narrows",
         makes_base: false,
     });
-    let state = variable("XDG_STATE_HOME").or_else(home).map(|base| Place {
-        base,
-        inner: "narrows/run",
-        makes_base: true,
-    });
+    let state = variable("XDG_STATE_HOME")
+        .or_else(home)
+        .map(|base| RuntimeFolder {
+            base,
+            inner: "narrows/run",
+            makes_base: true,
+        });
     runtime.into_iter().chain(state).collect()
 }
 
@@ -220,7 +222,7 @@ fn mode_of(file: &OwnedFd) -> io::Result<Mode> {
 }
 
 /// Writes a file under a temporary name and renames it, so that readers never see a part of it.
-fn put(folder: &OwnedFd, name: &str, content: &Content) -> io::Result<()> {
+fn put(folder: &OwnedFd, name: &str, content: &RuntimeContent) -> io::Result<()> {
     let temporary = format!(".{name}.{}", own_pid());
     // Left behind by an earlier process with the same id.
     let _ = rustix::fs::unlinkat(folder, &temporary, AtFlags::empty());
@@ -250,7 +252,7 @@ fn look_into(folder: &OwnedFd, path: &Path, found: &mut Found) {
         let file = path.join(name);
         match read(folder, name) {
             Ok(content) if is_gone(content.pid) => remove_if(folder, name, &content.token),
-            Ok(content) => found.running.push(Running {
+            Ok(content) => found.running.push(RunningGateway {
                 url: content.url,
                 token: content.token,
                 pid: content.pid,
@@ -267,7 +269,7 @@ fn look_into(folder: &OwnedFd, path: &Path, found: &mut Found) {
 }
 
 /// Reads a file that belongs only to this user. Does not block if the file is a pipe.
-fn read(folder: &OwnedFd, name: &str) -> io::Result<Content> {
+fn read(folder: &OwnedFd, name: &str) -> io::Result<RuntimeContent> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::openat(folder, name, flags, Mode::empty())?;
     let stat = rustix::fs::fstat(&file)?;

@@ -20,7 +20,7 @@ use tracing_subscriber::{EnvFilter, Registry};
 
 use crate::cli::{LogFormat, LogLevel, LogOptions};
 use crate::config::Environment;
-use crate::terminal::{Palette, say};
+use crate::terminal::{Palette, eprint_line};
 
 use self::line::Fields;
 use self::pipe::Pipe;
@@ -54,7 +54,7 @@ impl Telemetry {
         };
         let pipe = Pipe::start();
         let filter = filter(options.log_level, usual, environment.text("NARROWS_LOG"));
-        let lines = Lines {
+        let lines = LogLines {
             format,
             pipe: pipe.clone(),
         };
@@ -88,7 +88,7 @@ impl Drop for Telemetry {
 /// warning are useful only to their authors.
 fn filter(flag: Option<LogLevel>, usual: LogLevel, variable: Option<&str>) -> EnvFilter {
     let of_level = |level: LogLevel| {
-        let ours = level.word();
+        let ours = level.as_str();
         let others = if level > LogLevel::Warn { "warn" } else { ours };
         EnvFilter::new(format!("{others},narrows={ours}"))
     };
@@ -96,19 +96,19 @@ fn filter(flag: Option<LogLevel>, usual: LogLevel, variable: Option<&str>) -> En
         (Some(level), _) => of_level(level),
         (None, None) => of_level(usual),
         (None, Some(variable)) => EnvFilter::try_new(variable).unwrap_or_else(|_| {
-            say("warning: NARROWS_LOG is not a log filter such as info or narrows=debug");
+            eprint_line("warning: NARROWS_LOG is not a log filter such as info or narrows=debug");
             of_level(usual)
         }),
     }
 }
 
 /// A layer that writes every event as a line.
-struct Lines {
+struct LogLines {
     format: Format,
     pipe: Pipe,
 }
 
-impl<S: Subscriber> Layer<S> for Lines {
+impl<S: Subscriber> Layer<S> for LogLines {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let line = render(event, self.format, Timestamp::from(SystemTime::now()));
         self.pipe.send(line.into_bytes());

@@ -19,7 +19,7 @@ pub(crate) fn answer(text: &str) -> io::Result<()> {
 }
 
 /// Writes a line to stderr, and ignores errors because they could not be reported.
-pub(crate) fn say(text: impl Display) {
+pub(crate) fn eprint_line(text: impl Display) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 

@@ -15,10 +15,10 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::peer::Peer;
-use super::{Call, RpcError, Server};
+use super::peer::ClientHandle;
+use super::{BuiltinCall, BuiltinServer, RpcError};
 use narrows_upstream::offload;
-use narrows_upstream::{Arrival, Channel};
+use narrows_upstream::{Channel, ChannelEvent};
 
 /// The number of messages queued in each direction.
 const QUEUE: usize = 256;
@@ -27,12 +27,12 @@ const QUEUE: usize = 256;
 const CALLS: usize = 1_024;
 
 /// Serves one connection until it is closed or dropped.
-pub(super) fn open(server: impl Server) -> Channel {
+pub(super) fn open(server: impl BuiltinServer) -> Channel {
     let (outgoing, requests) = mpsc::channel(QUEUE);
     let (answers, arrivals) = mpsc::channel(QUEUE);
     let connection = Connection {
         server: Arc::new(server),
-        peer: Peer::new(answers),
+        peer: ClientHandle::new(answers),
         calls: HashMap::new(),
         tasks: JoinSet::new(),
     };
@@ -40,7 +40,7 @@ pub(super) fn open(server: impl Server) -> Channel {
     let task = AbortOnDropHandle::new(tokio::spawn(connection.serve(requests)));
     let incoming = stream::unfold(arrivals, async |mut arrivals| {
         let message: Bytes = arrivals.recv().await?;
-        Some((Arrival::Message(message), arrivals))
+        Some((ChannelEvent::Message(message), arrivals))
     });
     Channel {
         outgoing,
@@ -56,18 +56,18 @@ pub(super) fn open(server: impl Server) -> Channel {
 
 struct Connection<S> {
     server: Arc<S>,
-    peer: Peer,
+    peer: ClientHandle,
     calls: HashMap<Id, AbortHandle>,
     /// The running calls. Each task returns the id of its call.
     tasks: JoinSet<Id>,
 }
 
-impl<S: Server> Connection<S> {
+impl<S: BuiltinServer> Connection<S> {
     async fn serve(mut self, mut requests: mpsc::Receiver<Bytes>) {
         loop {
             tokio::select! {
                 message = requests.recv() => match message {
-                    Some(message) => self.hear(message).await,
+                    Some(message) => self.handle(message).await,
                     None => return,
                 },
                 Some(ended) = self.tasks.join_next() => self.call_ended(ended).await,
@@ -75,30 +75,30 @@ impl<S: Server> Connection<S> {
         }
     }
 
-    async fn hear(&mut self, message: Bytes) {
+    async fn handle(&mut self, message: Bytes) {
         match decode(message) {
-            Ok(Incoming::Single(message)) => self.hear_message(message).await,
+            Ok(Incoming::Single(message)) => self.handle_message(message).await,
             Ok(Incoming::Batch(messages)) => {
                 for message in messages {
                     match message {
-                        Ok(message) => self.hear_message(message).await,
-                        Err(error) => self.hear_nonsense(error).await,
+                        Ok(message) => self.handle_message(message).await,
+                        Err(error) => self.handle_invalid(error).await,
                     }
                 }
             }
-            Err(error) => self.hear_nonsense(error).await,
+            Err(error) => self.handle_invalid(error).await,
         }
     }
 
-    async fn hear_message(&mut self, message: Message) {
+    async fn handle_message(&mut self, message: Message) {
         match message {
-            Message::Request(request) => self.hear_request(request).await,
-            Message::Notification(notification) => self.hear_notification(&notification),
+            Message::Request(request) => self.handle_request(request).await,
+            Message::Notification(notification) => self.handle_notification(&notification),
             Message::Response(response) => self.peer.answered(response),
         }
     }
 
-    async fn hear_nonsense(&mut self, error: Error) {
+    async fn handle_invalid(&mut self, error: Error) {
         let (code, id) = match &error {
             Error::Parse(_) => (-32700, None),
             Error::Invalid { id, .. } => (-32600, id.clone()),
@@ -110,7 +110,7 @@ impl<S: Server> Connection<S> {
         self.refuse(id.as_ref(), &answer).await;
     }
 
-    async fn hear_request(&mut self, request: Request) {
+    async fn handle_request(&mut self, request: Request) {
         let Request { id, method, params } = request;
         match &*method {
             "initialize" => {
@@ -135,7 +135,7 @@ impl<S: Server> Connection<S> {
                 self.refuse(Some(&id), &error).await;
             }
             _ => {
-                let call = Call {
+                let call = BuiltinCall {
                     method,
                     params,
                     peer: self.peer.clone(),
@@ -148,7 +148,7 @@ impl<S: Server> Connection<S> {
         }
     }
 
-    fn hear_notification(&mut self, notification: &Notification) {
+    fn handle_notification(&mut self, notification: &Notification) {
         if &*notification.method != "notifications/cancelled" {
             return;
         }
@@ -169,12 +169,12 @@ impl<S: Server> Connection<S> {
         let capabilities = params.and_then(|params| params.member("capabilities"));
         self.peer
             .declare(capabilities.unwrap_or_else(Raw::empty_object));
-        let asked = params.and_then(|params| params.member("protocolVersion"));
-        let asked = asked.as_ref().and_then(Raw::as_text).unwrap_or_default();
+        let pending = params.and_then(|params| params.member("protocolVersion"));
+        let pending = pending.as_ref().and_then(Raw::as_text).unwrap_or_default();
         Raw::empty_object()
             .with_member(
                 "protocolVersion",
-                &Raw::string(Revision::negotiate(&asked).as_str()),
+                &Raw::string(Revision::negotiate(&pending).as_str()),
             )
             .with_member("capabilities", &self.server.capabilities())
             .with_member("serverInfo", &self.server.info())
@@ -207,7 +207,7 @@ impl<S: Server> Connection<S> {
     }
 }
 
-async fn answer(server: Arc<impl Server>, id: Id, call: Call) -> Id {
+async fn answer(server: Arc<impl BuiltinServer>, id: Id, call: BuiltinCall) -> Id {
     let message = match server.answer(&call).await {
         Ok(result) => {
             let id = id.clone();

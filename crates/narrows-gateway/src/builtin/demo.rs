@@ -17,7 +17,7 @@ use narrows_wire::Raw;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{Call, RpcError, Server, one_page};
+use super::{BuiltinCall, BuiltinServer, RpcError, one_page};
 
 const README: &str = "demo://readme";
 const ROWS: &str = "demo://rows/";
@@ -26,12 +26,12 @@ const ROWS: &str = "demo://rows/";
 #[derive(Default)]
 pub(super) struct Demo {
     /// The lowest severity that is sent.
-    log_level: Mutex<LogLevel>,
+    log_level: Mutex<DemoLogLevel>,
     readme_subscribed: AtomicBool,
     readme_touched: AtomicU64,
 }
 
-impl Server for Demo {
+impl BuiltinServer for Demo {
     fn info(&self) -> Raw {
         Raw::from_serialize(&json!({
             "name": "demo",
@@ -48,7 +48,7 @@ impl Server for Demo {
         offer::INSTRUCTIONS
     }
 
-    fn answer<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<Raw, RpcError>> {
+    fn answer<'a>(&'a self, call: &'a BuiltinCall) -> BoxFuture<'a, Result<Raw, RpcError>> {
         Box::pin(async move {
             match &*call.method {
                 "tools/list" => list(call, offer::TOOLS),
@@ -69,7 +69,7 @@ impl Server for Demo {
 }
 
 impl Demo {
-    fn read_resource(&self, call: &Call) -> Result<Raw, RpcError> {
+    fn read_resource(&self, call: &BuiltinCall) -> Result<Raw, RpcError> {
         let uri = call.text("uri")?;
         let (kind, text) = if uri == README {
             (
@@ -89,7 +89,7 @@ impl Demo {
         })))
     }
 
-    fn subscribe(&self, call: &Call, wanted: bool) -> Result<Raw, RpcError> {
+    fn subscribe(&self, call: &BuiltinCall, wanted: bool) -> Result<Raw, RpcError> {
         let uri = call.text("uri")?;
         if uri != README {
             return Err(RpcError::unknown_resource(uri));
@@ -98,17 +98,17 @@ impl Demo {
         Ok(Raw::empty_object())
     }
 
-    fn set_log_level(&self, call: &Call) -> Result<Raw, RpcError> {
+    fn set_log_level(&self, call: &BuiltinCall) -> Result<Raw, RpcError> {
         let name = call.text("level")?;
-        let level = LogLevel::parse(&name);
+        let level = DemoLogLevel::parse(&name);
         *self.log_level.lock() = level.ok_or_else(|| {
-            let names = LogLevel::NAMES.join(", ");
+            let names = DemoLogLevel::NAMES.join(", ");
             RpcError::params(format!("Unknown level '{name}'. Use one of {names}"))
         })?;
         Ok(Raw::empty_object())
     }
 
-    async fn log(&self, call: &Call, level: LogLevel, data: Value) {
+    async fn log(&self, call: &BuiltinCall, level: DemoLogLevel, data: Value) {
         let wanted = *self.log_level.lock();
         if level >= wanted {
             let params = json!({ "level": level.name(), "logger": "demo", "data": data });
@@ -118,11 +118,11 @@ impl Demo {
 }
 
 /// Returns the response to a list method. Every list has one page.
-fn list(call: &Call, items: &'static str) -> Result<Raw, RpcError> {
+fn list(call: &BuiltinCall, items: &'static str) -> Result<Raw, RpcError> {
     one_page(call, Raw::from_static(items))
 }
 
-fn get_prompt(call: &Call) -> Result<Raw, RpcError> {
+fn get_prompt(call: &BuiltinCall) -> Result<Raw, RpcError> {
     let name = call.text("name")?;
     if name != "summarise" {
         return Err(RpcError::params(format!("Unknown prompt: {name}")));
@@ -146,7 +146,7 @@ fn get_prompt(call: &Call) -> Result<Raw, RpcError> {
     })))
 }
 
-fn complete(call: &Call) -> Result<Raw, RpcError> {
+fn complete(call: &BuiltinCall) -> Result<Raw, RpcError> {
     let member = |name: &str, of: &str| {
         let value = call.member(of).and_then(|whole| whole.member(name));
         value
@@ -187,7 +187,7 @@ fn complete(call: &Call) -> Result<Raw, RpcError> {
 
 /// The log levels, in order of severity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum LogLevel {
+enum DemoLogLevel {
     Debug,
     #[default]
     Info,
@@ -199,16 +199,16 @@ enum LogLevel {
     Emergency,
 }
 
-impl LogLevel {
-    const ALL: [LogLevel; 8] = [
-        LogLevel::Debug,
-        LogLevel::Info,
-        LogLevel::Notice,
-        LogLevel::Warning,
-        LogLevel::Error,
-        LogLevel::Critical,
-        LogLevel::Alert,
-        LogLevel::Emergency,
+impl DemoLogLevel {
+    const ALL: [DemoLogLevel; 8] = [
+        DemoLogLevel::Debug,
+        DemoLogLevel::Info,
+        DemoLogLevel::Notice,
+        DemoLogLevel::Warning,
+        DemoLogLevel::Error,
+        DemoLogLevel::Critical,
+        DemoLogLevel::Alert,
+        DemoLogLevel::Emergency,
     ];
     const NAMES: [&'static str; 8] = [
         "debug",
@@ -221,11 +221,13 @@ impl LogLevel {
         "emergency",
     ];
 
-    fn parse(name: &str) -> Option<LogLevel> {
-        LogLevel::ALL.into_iter().find(|level| level.name() == name)
+    fn parse(name: &str) -> Option<DemoLogLevel> {
+        DemoLogLevel::ALL
+            .into_iter()
+            .find(|level| level.name() == name)
     }
 
     fn name(self) -> &'static str {
-        LogLevel::NAMES[self as usize]
+        DemoLogLevel::NAMES[self as usize]
     }
 }

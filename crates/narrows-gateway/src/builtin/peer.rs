@@ -13,23 +13,23 @@ use parking_lot::Mutex;
 
 /// A handle to the client of one connection. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Peer(Arc<Inner>);
+pub(super) struct ClientHandle(Arc<ClientHandleInner>);
 
-struct Inner {
+struct ClientHandleInner {
     outgoing: mpsc::Sender<Bytes>,
     /// The client's capabilities as declared in `initialize`.
     capabilities: Mutex<Raw>,
     next_id: AtomicU64,
-    asked: Mutex<HashMap<u64, oneshot::Sender<Result<Raw, Raw>>>>,
+    pending: Mutex<HashMap<u64, oneshot::Sender<Result<Raw, Raw>>>>,
 }
 
-impl Peer {
-    pub(super) fn new(outgoing: mpsc::Sender<Bytes>) -> Peer {
-        Peer(Arc::new(Inner {
+impl ClientHandle {
+    pub(super) fn new(outgoing: mpsc::Sender<Bytes>) -> ClientHandle {
+        ClientHandle(Arc::new(ClientHandleInner {
             outgoing,
             capabilities: Mutex::new(Raw::empty_object()),
             next_id: AtomicU64::new(1),
-            asked: Mutex::default(),
+            pending: Mutex::default(),
         }))
     }
 
@@ -53,8 +53,8 @@ impl Peer {
     pub(super) async fn ask(&self, method: &str, params: &serde_json::Value) -> Result<Raw, Raw> {
         let id = self.0.next_id.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
-        self.0.asked.lock().insert(id, sender);
-        let question = Question { peer: self, id };
+        self.0.pending.lock().insert(id, sender);
+        let question = PendingRequest { peer: self, id };
         self.send(encode_request(
             &Id::number(id),
             method,
@@ -70,7 +70,7 @@ impl Peer {
     /// for.
     pub(super) fn answered(&self, response: Response) {
         let id = response.id.as_ref().and_then(Id::as_u64);
-        if let Some(waiting) = id.and_then(|id| self.0.asked.lock().remove(&id)) {
+        if let Some(waiting) = id.and_then(|id| self.0.pending.lock().remove(&id)) {
             let _ = waiting.send(response.body);
         }
     }
@@ -81,7 +81,7 @@ impl Peer {
 
     /// Returns true if the client can show forms to the user. An empty declaration includes forms;
     /// a declaration that names only `url` does not (MCP 2025-11-25, elicitation, capabilities).
-    pub(super) fn takes_forms(&self) -> bool {
+    pub(super) fn supports_forms(&self) -> bool {
         let elicitation = self.0.capabilities.lock().member("elicitation");
         elicitation
             .is_some_and(|modes| modes.member("form").is_some() || modes.member("url").is_none())
@@ -89,14 +89,14 @@ impl Peer {
 }
 
 /// A request in flight. Cancelled at the client if dropped without a response.
-struct Question<'a> {
-    peer: &'a Peer,
+struct PendingRequest<'a> {
+    peer: &'a ClientHandle,
     id: u64,
 }
 
-impl Drop for Question<'_> {
+impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
-        if self.peer.0.asked.lock().remove(&self.id).is_some() {
+        if self.peer.0.pending.lock().remove(&self.id).is_some() {
             let params = Raw::from_serialize(&json!({ "requestId": self.id }));
             let message = encode_notification("notifications/cancelled", Some(&params));
             // `drop` cannot wait. If the queue is full, the cancellation is lost, which does no

@@ -2,7 +2,7 @@
 //! request.
 //!
 //! [`Pruner`] is the service, one for the whole process. Each of its tools returns one JSON object.
-//! Clients of a built-in link reach it through `Pruning`; the edge for plain JSON-RPC calls it
+//! Clients of a built-in link reach it through `PrunerServer`; the edge for plain JSON-RPC calls it
 //! directly. Texts that cannot be pruned are returned unchanged, with the reason.
 
 mod offer;
@@ -25,9 +25,11 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 
 use self::request::{PruneRequest, RecoverRequest};
-pub(super) use self::server::Pruning;
+pub(super) use self::server::PrunerServer;
 use super::settings::PrunerSettings;
-use narrows_results::recovery_store::{MemoryStore, Owner, Receipt, Store, Unavailable};
+use narrows_results::recovery_store::{
+    MemoryStore, Owner, Receipt, RecoveryStore, StoreUnavailable,
+};
 use narrows_results::settings::RecoverySettings;
 use narrows_wire::Timestamp;
 use narrows_wire::tool_result;
@@ -43,7 +45,7 @@ const LONGEST_NUMBER: usize = 12;
 /// Shortens texts and stores the originals.
 pub struct Pruner {
     engine: Arc<dyn Engine>,
-    store: Arc<dyn Store>,
+    store: Arc<dyn RecoveryStore>,
     settings: PrunerSettings,
     /// Limits the texts processed at once to the number of cores. More would only delay all of
     /// them.
@@ -83,7 +85,11 @@ impl PrunerError {
 }
 
 impl Pruner {
-    pub fn new(engine: Arc<dyn Engine>, store: Arc<dyn Store>, settings: PrunerSettings) -> Pruner {
+    pub fn new(
+        engine: Arc<dyn Engine>,
+        store: Arc<dyn RecoveryStore>,
+        settings: PrunerSettings,
+    ) -> Pruner {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Pruner {
             engine,
@@ -161,7 +167,7 @@ impl Pruner {
         Ok(tool_result::structured(&answer))
     }
 
-    async fn prune(&self, owner: &Owner, mut request: PruneRequest, began: Instant) -> Pruned {
+    async fn prune(&self, owner: &Owner, mut request: PruneRequest, began: Instant) -> PruneResult {
         let text: Arc<str> = std::mem::take(&mut request.text).into();
         let (receipt, kept) = match self.keep(owner, &text).await {
             Ok(receipt) => (receipt, true),
@@ -175,17 +181,17 @@ impl Pruner {
             self.shorten(began, text.clone(), request, receipt.clone())
                 .await
         };
-        Pruned::new(receipt, text, outcome, began)
+        PruneResult::new(receipt, text, outcome, began)
     }
 
     /// Stores the text, off the async threads if that may block.
-    async fn keep(&self, owner: &Owner, text: &Arc<str>) -> Result<Receipt, Unavailable> {
-        if !self.store.blocks_on(text.len()) {
+    async fn keep(&self, owner: &Owner, text: &Arc<str>) -> Result<Receipt, StoreUnavailable> {
+        if !self.store.may_block(text.len()) {
             return self.store.keep(owner, text.clone());
         }
         let (store, owner, text) = (self.store.clone(), owner.clone(), text.clone());
         let keeping = tokio::task::spawn_blocking(move || store.keep(&owner, text));
-        keeping.await.unwrap_or(Err(Unavailable))
+        keeping.await.unwrap_or(Err(StoreUnavailable))
     }
 
     fn is_too_large(&self, text: &str) -> bool {
@@ -244,7 +250,7 @@ impl Pruner {
         &self,
         owner: &Owner,
         request: RecoverRequest,
-    ) -> Result<Recovered, PrunerError> {
+    ) -> Result<RecoverResult, PrunerError> {
         let (store, owner) = (self.store.clone(), owner.clone());
         let not_found = PrunerError::NotFound(request.receipt.clone());
         let reading = tokio::task::spawn_blocking(move || {
@@ -256,7 +262,7 @@ impl Pruner {
     }
 }
 
-fn recovered(text: &str, request: RecoverRequest) -> Result<Recovered, PrunerError> {
+fn recovered(text: &str, request: RecoverRequest) -> Result<RecoverResult, PrunerError> {
     let lines = Lines::new(text);
     let total = lines.len();
     let mut raw_text = String::new();
@@ -288,14 +294,14 @@ fn recovered(text: &str, request: RecoverRequest) -> Result<Recovered, PrunerErr
         } else {
             raw_text.push_str(lines.span(&span));
         }
-        ranges.push(Range {
+        ranges.push(RecoveredRange {
             start_line,
             end_line,
         });
     }
-    Ok(Recovered {
+    Ok(RecoverResult {
         raw_text,
-        metadata: Metadata {
+        metadata: RecoveredMetadata {
             prune_id: request.receipt,
             ranges,
             line_numbering: "original",
@@ -330,16 +336,16 @@ fn too_much() -> PrunerError {
 
 /// The response of `prune_text`.
 #[derive(Serialize)]
-struct Pruned {
+struct PruneResult {
     prune_id: String,
     pruned_text: String,
-    annotations: Vec<Block>,
-    stats: Stats,
+    annotations: Vec<PrunedBlock>,
+    stats: PruneStats,
     warnings: Vec<&'static str>,
 }
 
 #[derive(Serialize)]
-struct Block {
+struct PrunedBlock {
     kind: &'static str,
     original_start_line: usize,
     original_end_line: usize,
@@ -349,7 +355,7 @@ struct Block {
 }
 
 #[derive(Serialize)]
-struct Stats {
+struct PruneStats {
     original_lines: usize,
     kept_lines: usize,
     pruned_lines: usize,
@@ -360,13 +366,13 @@ struct Stats {
     used_fallback: bool,
 }
 
-impl Pruned {
+impl PruneResult {
     fn new(
         receipt: Receipt,
         text: Arc<str>,
         outcome: Result<Rendered, Fallback>,
         began: Instant,
-    ) -> Pruned {
+    ) -> PruneResult {
         let original_lines = Lines::count(&text);
         let tokens_est_before = estimate_tokens(&text);
         let (rendered, tokens_est_after, warnings) = match outcome {
@@ -384,8 +390,8 @@ impl Pruned {
         let cut = |annotation: &Annotation| annotation.lines.len();
         let pruned_lines: usize = rendered.annotations.iter().map(cut).sum();
         let ratio = pruned_lines as f64 / original_lines.max(1) as f64;
-        Pruned {
-            stats: Stats {
+        PruneResult {
+            stats: PruneStats {
                 original_lines,
                 kept_lines: original_lines - pruned_lines,
                 pruned_lines,
@@ -398,15 +404,19 @@ impl Pruned {
             },
             prune_id: receipt.to_string(),
             pruned_text: rendered.text,
-            annotations: rendered.annotations.into_iter().map(Block::new).collect(),
+            annotations: rendered
+                .annotations
+                .into_iter()
+                .map(PrunedBlock::new)
+                .collect(),
             warnings,
         }
     }
 }
 
-impl Block {
-    fn new(annotation: Annotation) -> Block {
-        Block {
+impl PrunedBlock {
+    fn new(annotation: Annotation) -> PrunedBlock {
+        PrunedBlock {
             kind: "pruned_block",
             original_start_line: annotation.lines.start + 1,
             original_end_line: annotation.lines.end,
@@ -419,23 +429,23 @@ impl Block {
 
 /// The response of `recover_text`.
 #[derive(Serialize)]
-struct Recovered {
+struct RecoverResult {
     raw_text: String,
-    metadata: Metadata,
+    metadata: RecoveredMetadata,
 }
 
 #[derive(Serialize)]
-struct Metadata {
+struct RecoveredMetadata {
     prune_id: String,
     /// The recovered ranges, limited to the lines of the text.
-    ranges: Vec<Range>,
+    ranges: Vec<RecoveredRange>,
     line_numbering: &'static str,
     total_lines: usize,
     ends_with_newline: bool,
 }
 
 #[derive(Serialize)]
-struct Range {
+struct RecoveredRange {
     start_line: usize,
     end_line: usize,
 }

@@ -9,15 +9,15 @@ use narrows_wire::Raw;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{Call, RpcError, Server, connection};
-use narrows_upstream::{Arrival, Channel};
+use super::{BuiltinCall, BuiltinServer, RpcError, connection};
+use narrows_upstream::{Channel, ChannelEvent};
 
 /// Exchanges whole messages with a server.
-pub(super) struct Wire(pub(super) Channel);
+pub(super) struct TestConnection(pub(super) Channel);
 
-impl Wire {
-    pub(super) async fn open(server: impl Server, capabilities: Value) -> Wire {
-        let mut wire = Wire(connection::open(server));
+impl TestConnection {
+    pub(super) async fn open(server: impl BuiltinServer, capabilities: Value) -> TestConnection {
+        let mut wire = TestConnection(connection::open(server));
         let params = json!({ "protocolVersion": "2025-06-18", "capabilities": capabilities,
             "clientInfo": { "name": "test", "version": "1" } });
         wire.ask(0, "initialize", params).await;
@@ -42,7 +42,7 @@ impl Wire {
     pub(super) async fn next(&mut self) -> Value {
         let arrival = timeout(LIMIT, self.0.incoming.next()).await;
         match arrival.expect("an answer in time") {
-            Some(Arrival::Message(bytes)) => serde_json::from_slice(&bytes).expect("JSON"),
+            Some(ChannelEvent::Message(bytes)) => serde_json::from_slice(&bytes).expect("JSON"),
             _ => panic!("the connection ended"),
         }
     }
@@ -61,9 +61,9 @@ impl Wire {
 }
 
 /// A server that never answers `wait`, panics in `panic`, and answers all other methods.
-struct Odd;
+struct MisbehavingServer;
 
-impl Server for Odd {
+impl BuiltinServer for MisbehavingServer {
     fn info(&self) -> Raw {
         Raw::from_static(r#"{"name":"odd","version":"0"}"#)
     }
@@ -76,7 +76,7 @@ impl Server for Odd {
         "None."
     }
 
-    fn answer<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<Raw, RpcError>> {
+    fn answer<'a>(&'a self, call: &'a BuiltinCall) -> BoxFuture<'a, Result<Raw, RpcError>> {
         Box::pin(async move {
             match &*call.method {
                 "wait" => std::future::pending().await,
@@ -94,8 +94,8 @@ impl Server for Odd {
 
 #[tokio::test]
 async fn every_legacy_revision_is_spoken() {
-    let mut wire = Wire(connection::open(Odd));
-    for (asked, given) in [
+    let mut wire = TestConnection(connection::open(MisbehavingServer));
+    for (pending, given) in [
         ("2024-11-05", "2024-11-05"),
         ("2025-03-26", "2025-03-26"),
         ("2025-06-18", "2025-06-18"),
@@ -104,7 +104,7 @@ async fn every_legacy_revision_is_spoken() {
         ("1999-01-01", "2025-11-25"),
     ] {
         let hello = wire
-            .ask(1, "initialize", json!({ "protocolVersion": asked }))
+            .ask(1, "initialize", json!({ "protocolVersion": pending }))
             .await;
         assert_eq!(hello["protocolVersion"], given);
         assert_eq!(hello["serverInfo"]["name"], "odd");
@@ -116,14 +116,14 @@ async fn every_legacy_revision_is_spoken() {
 
 #[tokio::test]
 async fn a_slow_call_holds_up_no_other() {
-    let mut wire = Wire::open(Odd, json!({})).await;
+    let mut wire = TestConnection::open(MisbehavingServer, json!({})).await;
     wire.request(1, "wait", json!({})).await;
     assert_eq!(wire.ask(2, "quick", json!({})).await, "quick");
 }
 
 #[tokio::test]
 async fn a_cancelled_call_is_not_answered_and_its_id_is_free() {
-    let mut wire = Wire::open(Odd, json!({})).await;
+    let mut wire = TestConnection::open(MisbehavingServer, json!({})).await;
     wire.request(1, "wait", json!({})).await;
     assert_eq!(wire.ask(1, "quick", json!({})).await["code"], -32600);
     wire.send(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } })).await;
@@ -132,14 +132,14 @@ async fn a_cancelled_call_is_not_answered_and_its_id_is_free() {
 
 #[tokio::test]
 async fn a_panic_costs_one_answer() {
-    let mut wire = Wire::open(Odd, json!({})).await;
+    let mut wire = TestConnection::open(MisbehavingServer, json!({})).await;
     assert_eq!(wire.ask(1, "panic", json!({})).await["code"], -32603);
     assert_eq!(wire.ask(2, "quick", json!({})).await, "quick");
 }
 
 #[tokio::test]
 async fn too_many_calls_are_refused_and_the_rest_goes_on() {
-    let mut wire = Wire::open(Odd, json!({})).await;
+    let mut wire = TestConnection::open(MisbehavingServer, json!({})).await;
     for id in 1..=1_024 {
         wire.request(id, "wait", json!({})).await;
     }
@@ -152,7 +152,7 @@ async fn too_many_calls_are_refused_and_the_rest_goes_on() {
 
 #[tokio::test]
 async fn questions_are_answered_by_id() {
-    let mut wire = Wire::open(Odd, json!({})).await;
+    let mut wire = TestConnection::open(MisbehavingServer, json!({})).await;
     wire.request(1, "ask", json!({})).await;
     let question = wire.next().await;
     assert_eq!(question["method"], "roots/list");
@@ -168,7 +168,7 @@ async fn questions_are_answered_by_id() {
 
 #[tokio::test]
 async fn a_question_of_a_cancelled_call_is_taken_back() {
-    let mut wire = Wire::open(Odd, json!({})).await;
+    let mut wire = TestConnection::open(MisbehavingServer, json!({})).await;
     wire.request(1, "ask", json!({})).await;
     let question = wire.next().await;
     wire.send(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } })).await;
@@ -179,7 +179,7 @@ async fn a_question_of_a_cancelled_call_is_taken_back() {
 
 #[tokio::test]
 async fn nonsense_is_answered_and_survived() {
-    let mut wire = Wire::open(Odd, json!({})).await;
+    let mut wire = TestConnection::open(MisbehavingServer, json!({})).await;
     for (text, code) in [("{", -32700), ("{\"id\":1}", -32600), ("[1]", -32600)] {
         wire.0
             .outgoing
@@ -194,7 +194,7 @@ async fn nonsense_is_answered_and_survived() {
 #[tokio::test]
 async fn closing_and_dropping_end_all_calls() {
     for close in [true, false] {
-        let wire = Wire::open(Odd, json!({})).await;
+        let wire = TestConnection::open(MisbehavingServer, json!({})).await;
         wire.request(1, "wait", json!({})).await;
         let Channel {
             outgoing,

@@ -15,9 +15,10 @@ use crate::error::Error;
 use crate::settings::{ModelReads, Structured};
 use crate::target::Target;
 use narrows_results::recover_tool::{self, Find};
-use narrows_results::recovery_store::{Owner, Store};
+use narrows_results::recovery_store::{Owner, RecoveryStore};
 use narrows_results::shaping::{
-    self, Aim, FIND_ARGUMENT, Form, GOAL_ARGUMENT, Job, Policy, ResultArguments, Shaping, Source,
+    self, FIND_ARGUMENT, GOAL_ARGUMENT, GoalHint, Job, Policy, ResultArguments, ResultKind,
+    Shaping, Source,
 };
 use narrows_wire::tool_result;
 
@@ -25,7 +26,7 @@ use narrows_wire::tool_result;
 pub(super) struct ResultBudget {
     policy: Policy,
     params: Option<Raw>,
-    looks_for: ResultArguments,
+    result_arguments: ResultArguments,
 }
 
 impl Call<'_> {
@@ -39,62 +40,62 @@ impl Call<'_> {
         let Some(policy) = target.policy else {
             return Ok(None);
         };
-        let looks_for = match policy.goal_param && view.lacks_goal(target) {
-            true => self.take_looks_for()?,
+        let result_arguments = match policy.goal_param && view.lacks_goal(target) {
+            true => self.take_result_arguments()?,
             false => ResultArguments::default(),
         };
-        Ok(Some(self.budget(policy, looks_for)))
+        Ok(Some(self.budget(policy, result_arguments)))
     }
 
     /// Returns the budget for the result of a tool that is called through `exec`.
     pub(super) fn budget_for_exec(
         &self,
         target: &Target,
-        looks_for: ResultArguments,
+        result_arguments: ResultArguments,
     ) -> Option<ResultBudget> {
-        Some(self.budget(target.policy?, looks_for))
+        Some(self.budget(target.policy?, result_arguments))
     }
 
     pub(super) fn budget_for_resource(&self, target: &Target) -> Option<ResultBudget> {
         Some(self.budget(target.policy?, ResultArguments::default()))
     }
 
-    fn budget(&self, policy: Policy, looks_for: ResultArguments) -> ResultBudget {
+    fn budget(&self, policy: Policy, result_arguments: ResultArguments) -> ResultBudget {
         let policy = policy.capped(self.context.caller.result_traits.cap);
-        let policy = match looks_for.max_chars {
+        let policy = match result_arguments.max_chars {
             Some(max_chars) => policy.with_budget(max_chars),
             None => policy,
         };
         ResultBudget {
             policy,
             params: self.params.raw().cloned(),
-            looks_for,
+            result_arguments,
         }
     }
 
-    fn take_looks_for(&mut self) -> Result<ResultArguments, Error> {
-        let mut looks_for = ResultArguments::default();
+    fn take_result_arguments(&mut self) -> Result<ResultArguments, Error> {
+        let mut result_arguments = ResultArguments::default();
         let Some(params) = self.params.raw() else {
-            return Ok(looks_for);
+            return Ok(result_arguments);
         };
         let Some(arguments) = self.params.member(Member::Arguments)? else {
-            return Ok(looks_for);
+            return Ok(result_arguments);
         };
         let Ok([goal, find]) = arguments.pick([GOAL_ARGUMENT, FIND_ARGUMENT]) else {
-            return Ok(looks_for);
+            return Ok(result_arguments);
         };
         if goal.is_none() && find.is_none() {
-            return Ok(looks_for);
+            return Ok(result_arguments);
         }
         let others = arguments
             .without_member(GOAL_ARGUMENT)
             .without_member(FIND_ARGUMENT);
         self.params = Params::new(Some(params.with_member("arguments", &others)));
-        looks_for.goal = goal;
-        looks_for.find = find
+        result_arguments.goal = goal;
+        result_arguments.find = find
             .map(|find| Find::read(&find).map_err(|wrong| Error::BadParams(wrong.message)))
             .transpose()?;
-        Ok(looks_for)
+        Ok(result_arguments)
     }
 
     /// Returns an error result if the call would write a digest back: one of its arguments contains
@@ -159,7 +160,7 @@ impl Call<'_> {
     /// disk, and a text may be long.
     async fn with_store(
         self,
-        read: impl FnOnce(&dyn Store, &Owner, usize) -> Result<Raw, Error> + Send + 'static,
+        read: impl FnOnce(&dyn RecoveryStore, &Owner, usize) -> Result<Raw, Error> + Send + 'static,
     ) -> Result<Raw, Error> {
         let store = self.shaping.store().clone();
         let view = self.views.view();
@@ -201,7 +202,7 @@ impl ResultBudget {
     /// Returns true if the params were replaced, so that positions in them have to be looked up
     /// again.
     pub(super) fn changed_params(&self) -> bool {
-        self.looks_for.goal.is_some() || self.looks_for.find.is_some()
+        self.result_arguments.goal.is_some() || self.result_arguments.find.is_some()
     }
 
     /// Returns the number of characters of text that the result may have.
@@ -214,10 +215,10 @@ impl ResultBudget {
         self,
         call: &Call<'_>,
         target: &Target,
-        form: Form,
+        form: ResultKind,
         result: Raw,
     ) -> Raw {
-        if self.looks_for.find.is_none() && !Shaping::may_exceed(&result, &self.policy) {
+        if self.result_arguments.find.is_none() && !Shaping::may_exceed(&result, &self.policy) {
             return result;
         }
         let view = call.views.view();
@@ -230,17 +231,17 @@ impl ResultBudget {
         let source = Source {
             server: &target.upstream.settings.id,
             tool: match form {
-                Form::Tool => &name,
+                ResultKind::Tool => &name,
                 // Resources are too many to count them one by one.
-                Form::Resource => "resources/read",
+                ResultKind::Resource => "resources/read",
             },
         };
         let job = Job {
             result,
             form,
             policy: self.policy,
-            aim: Aim::of(self.params.as_ref(), self.looks_for.goal.as_ref()),
-            find: self.looks_for.find,
+            goal_hint: GoalHint::of(self.params.as_ref(), self.result_arguments.goal.as_ref()),
+            find: self.result_arguments.find,
             owner,
             recover,
             workers: call.workers.clone(),

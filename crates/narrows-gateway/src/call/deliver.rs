@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use narrows_wire::Raw;
 
 use super::params::{Member, progress_token};
-use super::retry::Lost;
+use super::retry::LostCall;
 use super::{CallContext, LinkChoice, Params};
 use crate::error::{Error, Fault};
-use crate::meter::Ended;
+use crate::meter::RequestEnd;
 use crate::target::Target;
 use narrows_upstream::{
     Error as UpstreamError, InFlightGuard, Link, LinkError, Origin, Outgoing, PlainAnswer,
@@ -18,7 +18,7 @@ use narrows_upstream::{
 };
 
 /// A request with the server that it is routed to.
-pub(crate) struct Routed {
+pub(crate) struct RoutedRequest {
     pub(crate) upstream: Arc<Upstream>,
     /// The name in the params, and the server's own name that replaces it.
     pub(crate) rename: Option<(Raw, Raw)>,
@@ -28,9 +28,9 @@ pub(crate) struct Routed {
     pub(crate) timeout: Option<Duration>,
 }
 
-impl Routed {
-    pub(crate) fn to(target: &Target, place: Raw) -> Routed {
-        Routed {
+impl RoutedRequest {
+    pub(crate) fn to(target: &Target, place: Raw) -> RoutedRequest {
+        RoutedRequest {
             upstream: target.upstream.clone(),
             rename: Some((place, target.name.clone())),
             is_repeatable: target.is_repeatable,
@@ -40,7 +40,7 @@ impl Routed {
 }
 
 /// A server that is ready to be called.
-struct Ready {
+struct ReadyServer {
     /// Held until the response has arrived, so that a server that is replaced meanwhile stays up
     /// until then.
     upstream: InFlightGuard,
@@ -54,7 +54,7 @@ impl CallContext<'_> {
         &self,
         method: &str,
         params: &Params,
-        routed: Routed,
+        routed: RoutedRequest,
     ) -> Result<Raw, Error> {
         let mut call = self.observer.call_upstream(&routed.upstream);
         let ready = match self.ready(params, &routed.upstream).await {
@@ -65,7 +65,7 @@ impl CallContext<'_> {
                 return outcome;
             }
         };
-        let Ready {
+        let ReadyServer {
             upstream,
             link,
             progress_token,
@@ -95,7 +95,7 @@ impl CallContext<'_> {
         let mut response = link.request(outgoing(limit)).await;
         self.observer.set_sent(may_have_arrived(&response));
         if let Err(LinkError::Closed { failure, sent }) = response {
-            let lost = Lost {
+            let lost = LostCall {
                 upstream: &upstream,
                 link,
                 failure,
@@ -150,15 +150,17 @@ impl CallContext<'_> {
             Err(trouble) => Err(failed(upstream, trouble)),
         };
         call.finish_unlogged(&match &answer {
-            Ok(PlainAnswer::Nothing(_)) => Ended::ok(0),
-            Ok(PlainAnswer::Json { filtered, .. }) => Ended::ok(filtered.body.len()),
-            Ok(PlainAnswer::Refused { .. }) => Ended::failed(Fault::Upstream, "upstream_status", 0),
+            Ok(PlainAnswer::Nothing(_)) => RequestEnd::ok(0),
+            Ok(PlainAnswer::Json { filtered, .. }) => RequestEnd::ok(filtered.body.len()),
+            Ok(PlainAnswer::Refused { .. }) => {
+                RequestEnd::failed(Fault::Upstream, "upstream_status", 0)
+            }
             Err(error) => error.into(),
         });
         answer
     }
 
-    async fn ready(&self, params: &Params, upstream: &Arc<Upstream>) -> Result<Ready, Error> {
+    async fn ready(&self, params: &Params, upstream: &Arc<Upstream>) -> Result<ReadyServer, Error> {
         let upstream = upstream.acquire().await?;
         let link = match self.links.link_to(&upstream) {
             LinkChoice::Known(link) => link?,
@@ -168,7 +170,7 @@ impl CallContext<'_> {
             Some(meta) => progress_token(&meta)?,
             None => None,
         };
-        Ok(Ready {
+        Ok(ReadyServer {
             upstream,
             link,
             progress_token,

@@ -69,7 +69,7 @@ fn wrapped(
     let is_readable = match view.link_route(upstream, &uri) {
         LinkRoute::Same => true,
         LinkRoute::Other => false,
-        LinkRoute::Nowhere => views.remember_link(&uri, upstream.index),
+        LinkRoute::Unroutable => views.remember_link(&uri, upstream.index),
     };
     if is_readable {
         return None;

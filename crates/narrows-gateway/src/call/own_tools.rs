@@ -7,13 +7,13 @@ use narrows_wire::{ItemKind, Raw, Revision};
 
 use super::budget::{ResultBudget, not_done};
 use super::params::Member;
-use super::{Call, Params, Prepared, Routed};
+use super::{Call, Params, PreparedCall, RoutedRequest};
 use crate::catalogue::View;
 use crate::error::Error;
-use crate::facade::{self, Errand, Facade, OwnTool, ResultForm};
+use crate::facade::{self, ExecPlan, Facade, OwnTool, ResultForm};
 use crate::settings::ModelReads;
 use narrows_results::repair;
-use narrows_results::shaping::Form;
+use narrows_results::shaping::ResultKind;
 
 /// Results up to this many bytes are reformatted on the async threads.
 const QUICK: usize = 64 * 1024;
@@ -38,11 +38,11 @@ impl Call<'_> {
             // schemas.
             OwnTool::Inspect => {
                 let inspect = move |facade: &Facade| facade.inspect(arguments.as_ref());
-                self.aside(&view, inspect).await??
+                self.run_offloaded(&view, inspect).await??
             }
             OwnTool::Search => {
                 let search = move |facade: &Facade| facade.search(arguments.as_ref());
-                self.aside(&view, search).await??
+                self.run_offloaded(&view, search).await??
             }
         };
         let result = repair::for_revision(result, revision);
@@ -64,27 +64,27 @@ impl Call<'_> {
     }
 
     async fn exec(mut self, arguments: Option<Raw>, view: Arc<View>) -> Result<Raw, Error> {
-        let errand = match view.facade() {
+        let exec_plan = match view.facade() {
             None => return Err(Error::Internal("This endpoint has no exec tool")),
             Some(facade) if facade.is_quick(arguments.as_ref()) => facade.exec(arguments.as_ref()),
             // Runs off the async threads, because a schema may have to be compiled and long
             // arguments validated.
             Some(_) => {
                 let exec = move |facade: &Facade| facade.exec(arguments.as_ref());
-                self.aside(&view, exec).await?
+                self.run_offloaded(&view, exec).await?
             }
         };
-        let (target, published, arguments, looks_for) = match errand? {
-            Errand::Answered(result) => return Ok(result),
-            Errand::Recover(arguments) => {
+        let (target, published, arguments, result_arguments) = match exec_plan? {
+            ExecPlan::Answered(result) => return Ok(result),
+            ExecPlan::Recover(arguments) => {
                 return self.recover(arguments).await;
             }
-            Errand::Call {
+            ExecPlan::Call {
                 target,
                 published,
                 arguments,
-                looks_for,
-            } => (target, published, arguments, looks_for),
+                result_arguments,
+            } => (target, published, arguments, result_arguments),
         };
         // The server must read the same members that were checked, also without a preset.
         self.refuse_case_variants()?;
@@ -94,13 +94,13 @@ impl Call<'_> {
         let params = self.params.take().unwrap_or_else(Raw::empty_object);
         let params = params.with_member("name", &target.name);
         self.params = Params::new(Some(params.with_member("arguments", &arguments)));
-        let budget = self.budget_for_exec(&target, looks_for);
+        let budget = self.budget_for_exec(&target, result_arguments);
         let room = budget.as_ref().map_or(usize::MAX, ResultBudget::room);
         let name = self.text_member(Member::Name)?;
         let outcome = match self.prepare(ItemKind::Tool, &target, name)? {
-            Prepared::Refused(result) => Ok(result),
-            Prepared::Named(name) => {
-                let sent = self.send(Routed::to(&target, name.clone())).await;
+            PreparedCall::Refused(result) => Ok(result),
+            PreparedCall::Named(name) => {
+                let sent = self.send(RoutedRequest::to(&target, name.clone())).await;
                 sent.map(|result| self.repair(ItemKind::Tool, &target, &name, result))
             }
         };
@@ -118,15 +118,15 @@ impl Call<'_> {
             },
         };
         if let Some(budget) = budget {
-            result = budget.apply(&self, &target, Form::Tool, result).await;
+            result = budget.apply(&self, &target, ResultKind::Tool, result).await;
         }
         // The tool has already run, so its result is returned even if formatting fails.
         let plain = result.clone();
         let form = self.result_form(room);
-        let dress = move |facade: &Facade| facade.dress(result, form);
+        let format_result = move |facade: &Facade| facade.format_result(result, form);
         let dressed = match plain.len() > QUICK {
-            true => self.aside(&view, dress).await.ok(),
-            false => view.facade().map(dress),
+            true => self.run_offloaded(&view, format_result).await.ok(),
+            false => view.facade().map(format_result),
         };
         Ok(dressed.unwrap_or(plain))
     }
@@ -142,7 +142,7 @@ impl Call<'_> {
     }
 
     /// Runs long work off the async threads, with a limit on how much runs at once.
-    async fn aside<T: Send + 'static>(
+    async fn run_offloaded<T: Send + 'static>(
         &self,
         view: &Arc<View>,
         work: impl FnOnce(&Facade) -> T + Send + 'static,

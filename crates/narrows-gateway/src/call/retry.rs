@@ -14,16 +14,16 @@ use crate::error::Error;
 use narrows_upstream::{Error as UpstreamError, Failure, FailureKind, Link, LinkError, Upstream};
 
 /// The interval between checks of whether a server responds again on its existing link.
-const BREATH: Duration = Duration::from_millis(250);
+const RECHECK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The time limit of each check.
-const ANSWERED_WITHIN: Duration = Duration::from_secs(3);
+const RECHECK_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The minimum time limit of a repeated call.
-const LEAST: Duration = Duration::from_millis(100);
+const MIN_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// A call without a response, because the connection was lost.
-pub(super) struct Lost<'a> {
+pub(super) struct LostCall<'a> {
     pub(super) upstream: &'a Arc<Upstream>,
     /// The link that carried the call.
     pub(super) link: Arc<Link>,
@@ -40,7 +40,7 @@ impl CallContext<'_> {
     pub(super) async fn link_after(
         &self,
         method: &str,
-        lost: &Lost<'_>,
+        lost: &LostCall<'_>,
         is_repeatable: bool,
     ) -> Result<(Arc<Link>, Duration), Error> {
         let upstream = lost.upstream;
@@ -69,17 +69,17 @@ impl CallContext<'_> {
             });
         };
         let left = deadline.saturating_duration_since(Instant::now());
-        Ok((link, left.max(LEAST)))
+        Ok((link, left.max(MIN_TIMEOUT)))
     }
 
     /// Returns a usable link: the same one if it is still open, or its successor.
-    async fn another_link(&self, lost: &Lost<'_>, limit: Instant) -> Option<Arc<Link>> {
+    async fn another_link(&self, lost: &LostCall<'_>, limit: Instant) -> Option<Arc<Link>> {
         // Over HTTP, a link outlives a lost connection.
         while !lost.link.has_ended() {
-            if lost.link.answers(ANSWERED_WITHIN).await {
+            if lost.link.responds(RECHECK_TIMEOUT).await {
                 return Some(lost.link.clone());
             }
-            sleep(BREATH).await;
+            sleep(RECHECK_INTERVAL).await;
         }
         let upstream = lost.upstream;
         // Links that the gateway closed and retired servers do not return.
@@ -96,7 +96,7 @@ impl CallContext<'_> {
     }
 }
 
-impl Lost<'_> {
+impl LostCall<'_> {
     pub(super) fn error(&self) -> Error {
         self.upstream
             .error(LinkError::Closed {

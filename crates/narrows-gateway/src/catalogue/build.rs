@@ -12,8 +12,11 @@ use narrows_wire::{ItemKind, Raw, token};
 
 use super::settings::{EndpointSettings, Expose, Uris};
 use super::uris::PublishedUris;
-use super::{Entry, Kind, Listing, Part, Plan, Recover, Scope, View, lacks_goal};
-use crate::facade::{Facade, Hidden, Shelf, Shown, TaskOnly, Way};
+use super::{
+    EndpointScope, Entry, ItemTable, Listing, PublishedRecoverTool, View, ViewPart, ViewPlan,
+    lacks_goal,
+};
+use crate::facade::{Facade, FacadeMode, HiddenTool, ServerTools, TaskOnlyTool, VisibleTool};
 use crate::permit;
 use crate::target::{Target, needs_task, says_repeatable};
 use narrows_results::recover_tool;
@@ -25,10 +28,10 @@ use narrows_upstream::{Item, ListKind, State};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-pub(super) fn build(plan: &Plan, parts: &[Part]) -> View {
+pub(super) fn build(plan: &ViewPlan, parts: &[ViewPart]) -> View {
     match &plan.scope {
-        Scope::Joined(settings) => joined(plan, settings, parts),
-        Scope::Single(index) => {
+        EndpointScope::Joined(settings) => joined(plan, settings, parts),
+        EndpointScope::Single(index) => {
             let mut parts = parts.iter();
             match parts.find(|part| part.upstream.index == *index) {
                 Some(part) => single(plan, part),
@@ -39,12 +42,12 @@ pub(super) fn build(plan: &Plan, parts: &[Part]) -> View {
     }
 }
 
-fn joined(plan: &Plan, settings: &EndpointSettings, parts: &[Part]) -> View {
+fn joined(plan: &ViewPlan, settings: &EndpointSettings, parts: &[ViewPart]) -> View {
     let (policies, preset) = (&plan.policies, plan.preset.as_deref());
     let cuts = policies.cuts(parts.iter().map(|part| part.upstream.index));
     let wrapped = settings.uris == Uris::Wrapped;
-    let listed = |named: &Named<'_>| {
-        let Named { part, item, .. } = named;
+    let listed = |named: &NamedItem<'_>| {
+        let NamedItem { part, item, .. } = named;
         let origin = wrapped.then(|| origin(part, Some(("originalName", item))));
         published_item(item, Some(&named.name), origin)
     };
@@ -53,14 +56,14 @@ fn joined(plan: &Plan, settings: &EndpointSettings, parts: &[Part]) -> View {
         tool.target.needs_task = needs_task(tool.item);
     }
     let facade = facade(plan, settings, parts, &tools, cuts);
-    let is_listed = |named: &&Named<'_>| match &facade {
+    let is_listed = |named: &&NamedItem<'_>| match &facade {
         None => named.target.is_usable(),
         Some(facade) => {
             named.target.is_usable() && facade.is_pinned(&named.part.upstream, &named.item.key)
         }
     };
-    let goal = |named: &Named<'_>| {
-        let Named { part, item, .. } = named;
+    let goal = |named: &NamedItem<'_>| {
+        let NamedItem { part, item, .. } = named;
         let listed = without_output_schema(part, item, listed(named), policies);
         with_goal(part, item, listed, policies)
     };
@@ -79,7 +82,7 @@ fn joined(plan: &Plan, settings: &EndpointSettings, parts: &[Part]) -> View {
         Some(facade) => (
             facade.own_tools(),
             recover.map(|name| match facade.recover_tool() {
-                Some(tool) => Recover { name, tool },
+                Some(tool) => PublishedRecoverTool { name, tool },
                 None => directly(name),
             }),
         ),
@@ -92,15 +95,15 @@ fn joined(plan: &Plan, settings: &EndpointSettings, parts: &[Part]) -> View {
         Some(_) => [own, shown].concat(),
     };
     let about_cuts = recover.as_ref().map(|recover| long_results(&recover.name));
-    let tools = Kind::of(ListKind::Tools, shown, routes);
+    let tools = ItemTable::of(ListKind::Tools, shown, routes);
     let prompts = named(plan, settings, ListKind::Prompts, parts);
     let uris = PublishedUris::of(parts);
-    let allowed = |named: &&Named<'_>| named.target.denied.is_none();
+    let allowed = |named: &&NamedItem<'_>| named.target.denied.is_none();
     let shown = prompts.iter().filter(allowed).map(listed).collect();
     View {
         tools,
         recover,
-        prompts: Kind::of(ListKind::Prompts, shown, self::routes(prompts)),
+        prompts: ItemTable::of(ListKind::Prompts, shown, self::routes(prompts)),
         resources: resources(plan, parts, settings.uris, &uris),
         templates: templates(plan, parts, wrapped, cuts),
         patterns: patterns(parts),
@@ -125,7 +128,7 @@ fn joined(plan: &Plan, settings: &EndpointSettings, parts: &[Part]) -> View {
     }
 }
 
-fn single(plan: &Plan, part: &Part) -> View {
+fn single(plan: &ViewPlan, part: &ViewPart) -> View {
     let (policies, preset) = (&plan.policies, plan.preset.as_deref());
     let cuts = policies.cuts(std::iter::once(part.upstream.index));
     let routes = |kind: ListKind| {
@@ -139,7 +142,7 @@ fn single(plan: &Plan, part: &Part) -> View {
     };
     let own = |kind: ListKind| {
         let items = shown(kind).map(|item| listed(item, item.raw.clone()));
-        Kind::of(kind, items.collect(), routes(kind))
+        ItemTable::of(kind, items.collect(), routes(kind))
     };
     let tools = shown(ListKind::Tools);
     let tools = tools.map(|item| {
@@ -155,7 +158,7 @@ fn single(plan: &Plan, part: &Part) -> View {
     let parts = std::slice::from_ref(part);
     let hello = part.offer.hello.as_ref();
     View {
-        tools: Kind::of(ListKind::Tools, tools, routes),
+        tools: ItemTable::of(ListKind::Tools, tools, routes),
         recover,
         prompts: own(ListKind::Prompts),
         resources: own(ListKind::Resources),
@@ -188,26 +191,26 @@ fn single(plan: &Plan, part: &Part) -> View {
 }
 
 /// A tool or prompt under its published name.
-struct Named<'a> {
-    part: &'a Part,
+struct NamedItem<'a> {
+    part: &'a ViewPart,
     item: &'a Item,
     name: String,
     target: Target,
 }
 
 fn named<'a>(
-    plan: &Plan,
+    plan: &ViewPlan,
     settings: &EndpointSettings,
     kind: ListKind,
-    parts: &'a [Part],
-) -> Vec<Named<'a>> {
-    let of = |part: &'a Part| {
+    parts: &'a [ViewPart],
+) -> Vec<NamedItem<'a>> {
+    let of = |part: &'a ViewPart| {
         let list = part.offer.list(kind);
         // Hidden items get names too, so that a preset does not change the names of the others.
         let own: Vec<&str> = list.iter().map(|item| &*item.key).collect();
         let slug = &part.upstream.slug;
         let names = names::publish(slug, &own, &settings.separator, settings.name_max);
-        let named = list.iter().zip(names).map(|(item, name)| Named {
+        let named = list.iter().zip(names).map(|(item, name)| NamedItem {
             part,
             item,
             name,
@@ -218,29 +221,29 @@ fn named<'a>(
     parts.iter().flat_map(of).collect()
 }
 
-fn routes(named: Vec<Named<'_>>) -> HashMap<Box<str>, Target> {
-    let route = |named: Named<'_>| (named.name.into(), named.target);
+fn routes(named: Vec<NamedItem<'_>>) -> HashMap<Box<str>, Target> {
+    let route = |named: NamedItem<'_>| (named.name.into(), named.target);
     named.into_iter().map(route).collect()
 }
 
 /// Returns the facade for these tools, or `None` if the endpoint lists all tools.
 fn facade(
-    plan: &Plan,
+    plan: &ViewPlan,
     settings: &EndpointSettings,
-    parts: &[Part],
-    tools: &[Named<'_>],
+    parts: &[ViewPart],
+    tools: &[NamedItem<'_>],
     cuts: bool,
 ) -> Option<Facade> {
-    let way = match settings.expose {
+    let mode = match settings.expose {
         Expose::All => return None,
-        Expose::Lazy => Way::Lazy,
-        Expose::Search => Way::Search,
+        Expose::Lazy => FacadeMode::Lazy,
+        Expose::Search => FacadeMode::Search,
     };
-    let (mut shelves, mut down) = (Vec::new(), Vec::new());
+    let (mut tools_by_server, mut down) = (Vec::new(), Vec::new());
     // Tools of the same part are adjacent.
     let groups = tools.chunk_by(|one, other| std::ptr::eq(one.part, other.part));
     let groups = groups.map(|group| (group[0].part.upstream.index, group));
-    let groups: HashMap<usize, &[Named<'_>]> = groups.collect();
+    let groups: HashMap<usize, &[NamedItem<'_>]> = groups.collect();
     for part in parts {
         let server = permit::server_name(&part.upstream);
         let rules = plan.rules(part.upstream.index);
@@ -251,7 +254,7 @@ fn facade(
             }
             continue;
         };
-        let mut shelf = Shelf {
+        let mut server_tools = ServerTools {
             upstream: part.upstream.clone(),
             server_info: hello.server_info.clone(),
             instructions: hello.instructions.clone().filter(|_| denied.is_none()),
@@ -264,37 +267,37 @@ fn facade(
         for named in own.unwrap_or_default() {
             let published = named.name.as_str().into();
             match &named.target.denied {
-                None if named.target.needs_task => shelf.task_only.push(TaskOnly {
+                None if named.target.needs_task => server_tools.task_only.push(TaskOnlyTool {
                     name: named.item.key.clone(),
                     published,
                 }),
-                None => shelf.tools.push(Shown {
+                None => server_tools.tools.push(VisibleTool {
                     item: named.item.clone(),
                     published,
                     target: named.target.clone(),
                 }),
-                Some(denial) => shelf.hidden.push(Hidden {
+                Some(denial) => server_tools.hidden.push(HiddenTool {
                     name: named.item.key.clone(),
                     published,
                     denial: denial.clone(),
                 }),
             }
         }
-        shelves.push(shelf);
+        tools_by_server.push(server_tools);
     }
     Some(Facade::new(
-        way,
+        mode,
         settings.facade.clone(),
-        shelves,
+        tools_by_server,
         down,
         &plan.policies,
         cuts,
     ))
 }
 
-impl Kind {
-    fn of(kind: ListKind, items: Vec<Entry>, routes: HashMap<Box<str>, Target>) -> Kind {
-        Kind {
+impl ItemTable {
+    fn of(kind: ListKind, items: Vec<Entry>, routes: HashMap<Box<str>, Target>) -> ItemTable {
+        ItemTable {
             listing: Listing::render(kind.member(), items.into_iter()),
             routes,
         }
@@ -308,17 +311,22 @@ fn recover_name(tools: &HashMap<Box<str>, Target>) -> Arc<str> {
 }
 
 /// Returns the recovery tool for endpoints that list it.
-fn directly(name: Arc<str>) -> Recover {
+fn directly(name: Arc<str>) -> PublishedRecoverTool {
     let tool = RecoverTool {
         name: name.clone(),
         form: RecoveryForm::Direct,
     };
-    Recover { name, tool }
+    PublishedRecoverTool { name, tool }
 }
 
 /// Returns a listed tool, without its output schema if its results may be cut, because clients
 /// would validate them against the schema.
-fn without_output_schema(part: &Part, item: &Item, listed: Entry, policies: &Policies) -> Entry {
+fn without_output_schema(
+    part: &ViewPart,
+    item: &Item,
+    listed: Entry,
+    policies: &Policies,
+) -> Entry {
     let is_cut = policies.tool(part.upstream.index, &item.place).is_some();
     let drops = match policies.structured {
         Structured::Keep => false,
@@ -336,7 +344,7 @@ fn without_output_schema(part: &Part, item: &Item, listed: Entry, policies: &Pol
 
 /// Returns a listed tool, with the arguments `goal` and `find` if the endpoint adds them. Both are
 /// removed before the tool is called.
-fn with_goal(part: &Part, item: &Item, listed: Entry, policies: &Policies) -> Entry {
+fn with_goal(part: &ViewPart, item: &Item, listed: Entry, policies: &Policies) -> Entry {
     let policy = policies.tool(part.upstream.index, &item.place);
     if !policy.is_some_and(|policy| policy.goal_param) || !lacks_goal(item) {
         return listed;
@@ -362,7 +370,7 @@ fn with_goal(part: &Part, item: &Item, listed: Entry, policies: &Policies) -> En
 
 /// Returns the servers whose unwrapped links may refer to another server: all servers with
 /// resources, unless there is only one.
-fn linking(parts: &[Part], wrapped: bool) -> Vec<usize> {
+fn linking(parts: &[ViewPart], wrapped: bool) -> Vec<usize> {
     let able = parts.iter().filter(|part| part.offer.has("resources"));
     let able: Vec<usize> = able.map(|part| part.upstream.index).collect();
     match wrapped || able.len() > 1 {
@@ -371,7 +379,12 @@ fn linking(parts: &[Part], wrapped: bool) -> Vec<usize> {
     }
 }
 
-fn resources(plan: &Plan, parts: &[Part], uris: Uris, published: &PublishedUris<'_>) -> Kind {
+fn resources(
+    plan: &ViewPlan,
+    parts: &[ViewPart],
+    uris: Uris,
+    published: &PublishedUris<'_>,
+) -> ItemTable {
     let mut items = Vec::new();
     let mut routes = HashMap::new();
     for part in parts {
@@ -387,10 +400,10 @@ fn resources(plan: &Plan, parts: &[Part], uris: Uris, published: &PublishedUris<
             routes.insert(uri, target);
         }
     }
-    Kind::of(ListKind::Resources, items, routes)
+    ItemTable::of(ListKind::Resources, items, routes)
 }
 
-fn templates(plan: &Plan, parts: &[Part], wrapped: bool, cuts: bool) -> Listing {
+fn templates(plan: &ViewPlan, parts: &[ViewPart], wrapped: bool, cuts: bool) -> Listing {
     let items = parts.iter().flat_map(|part| {
         let shown = part.offer.templates.iter().filter(move |item| {
             let target = target(plan, part, ListKind::Templates, item);
@@ -405,8 +418,8 @@ fn templates(plan: &Plan, parts: &[Part], wrapped: bool, cuts: bool) -> Listing 
     Listing::render(ListKind::Templates.member(), items.chain(own))
 }
 
-fn patterns(parts: &[Part]) -> Vec<(Template, usize)> {
-    let of = |(index, part): (usize, &Part)| {
+fn patterns(parts: &[ViewPart]) -> Vec<(Template, usize)> {
+    let of = |(index, part): (usize, &ViewPart)| {
         let templates = part
             .offer
             .templates
@@ -419,7 +432,7 @@ fn patterns(parts: &[Part]) -> Vec<(Template, usize)> {
     parts.iter().enumerate().flat_map(of).collect()
 }
 
-fn target(plan: &Plan, part: &Part, list: ListKind, item: &Item) -> Target {
+fn target(plan: &ViewPlan, part: &ViewPart, list: ListKind, item: &Item) -> Target {
     let index = part.upstream.index;
     let rules = plan.rules(index);
     Target {
@@ -486,7 +499,7 @@ fn published_item(item: &Item, key: Option<&str>, origin: Option<Raw>) -> Entry 
     listed(item, edit.finish())
 }
 
-fn origin(part: &Part, own: Option<(&str, &Item)>) -> Raw {
+fn origin(part: &ViewPart, own: Option<(&str, &Item)>) -> Raw {
     let server = Raw::empty_object().with_member("server", &Raw::string(&part.upstream.slug));
     match own {
         Some((member, item)) => server.with_member(member, &item.place),
@@ -497,7 +510,7 @@ fn origin(part: &Part, own: Option<(&str, &Item)>) -> Raw {
 /// Returns the joined capabilities. A capability is included if at least one upstream has it. While
 /// an upstream is still starting, all are included, because capabilities are sent only once, in
 /// `initialize`.
-fn capabilities(parts: &[Part], cuts: bool) -> Raw {
+fn capabilities(parts: &[ViewPart], cuts: bool) -> Raw {
     let starting = parts
         .iter()
         .any(|part| matches!(part.upstream.state(), State::Starting));
@@ -532,7 +545,7 @@ fn long_results(recover: &str) -> String {
 /// Returns the instructions of the gateway and of all servers with permitted items, with a heading
 /// for each server.
 fn instructions(
-    parts: &[Part],
+    parts: &[ViewPart],
     preset: Option<&Preset>,
     own: Option<String>,
     max_chars: usize,

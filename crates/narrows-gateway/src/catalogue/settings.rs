@@ -27,7 +27,7 @@ impl EndpointSettings {
         EndpointSettings {
             name: name.into(),
             separator: "__".into(),
-            uris: Uris::AsTheyAre,
+            uris: Uris::Unchanged,
             name_max: 50,
             shape: ShapeChoice::default(),
             structured: Structured::Auto,
@@ -53,7 +53,7 @@ pub enum Expose {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Uris {
     /// Unchanged; wrapped only if several servers publish the same URI.
-    AsTheyAre,
+    Unchanged,
     /// All wrapped. Every listed item names its server in `metadata.proxy`.
     Wrapped,
 }

@@ -23,7 +23,7 @@ fn items(kind: ListKind, list: &[&str]) -> Vec<Item> {
 
 /// Returns servers `a` and `b`, both with the tool `t`, the prompt `p` and the resource `x:1`, and
 /// `c`, which is down.
-fn parts() -> Vec<Part> {
+fn parts() -> Vec<ViewPart> {
     let part = |(index, id): (usize, &str)| {
         let hello = ServerHello {
             revision: narrows_wire::Revision::V2025_06_18,
@@ -32,7 +32,7 @@ fn parts() -> Vec<Part> {
             instructions: Some(format!("use {id}")),
         };
         let offer = Offer {
-            led_back: Default::default(),
+            looped: Default::default(),
             hello: Some(hello),
             tools: items(
                 ListKind::Tools,
@@ -55,7 +55,7 @@ fn parts() -> Vec<Part> {
             ),
             derived: Default::default(),
         };
-        Part {
+        ViewPart {
             upstream: testing::upstream(index, id, id),
             offer: Arc::new(if id == "c" { Offer::default() } else { offer }),
         }
@@ -69,11 +69,11 @@ fn joined(uris: Uris, separator: &str) -> View {
         separator: separator.into(),
         ..EndpointSettings::named("default")
     };
-    View::build(&plan(Scope::Joined(settings), 4_000), &parts())
+    View::build(&plan(EndpointScope::Joined(settings), 4_000), &parts())
 }
 
-fn plan(scope: Scope, instructions_max_chars: usize) -> Plan {
-    Plan {
+fn plan(scope: EndpointScope, instructions_max_chars: usize) -> ViewPlan {
+    ViewPlan {
         scope,
         preset: None,
         filters: Arc::default(),
@@ -100,7 +100,7 @@ fn check_route(found: Result<Target, Error>, expected: &str) {
 
 #[test]
 fn lists_keep_their_order_and_every_byte_but_the_name() {
-    let view = joined(Uris::AsTheyAre, "__");
+    let view = joined(Uris::Unchanged, "__");
     check_list(
         &view,
         ListKind::Tools,
@@ -150,7 +150,7 @@ fn wrapped_endpoints_say_where_everything_is_from() {
 
 #[test]
 fn pages_follow_each_other() {
-    let view = joined(Uris::AsTheyAre, "__");
+    let view = joined(Uris::Unchanged, "__");
     check_list(
         &view,
         ListKind::Tools,
@@ -193,7 +193,7 @@ fn pages_follow_each_other() {
 
 #[test]
 fn a_tool_is_found_under_every_form_of_its_name() {
-    let view = joined(Uris::AsTheyAre, "__");
+    let view = joined(Uris::Unchanged, "__");
     for name in ["a__t", "a:t", "a::t"] {
         check_route(view.tool(name), "a \"t\"");
     }
@@ -210,14 +210,14 @@ fn a_tool_is_found_under_every_form_of_its_name() {
         "Server 'c' is not available: it is still starting",
     );
     check_route(
-        joined(Uris::AsTheyAre, ":").tool("b__only_b"),
+        joined(Uris::Unchanged, ":").tool("b__only_b"),
         "b \"only_b\"",
     );
 }
 
 #[test]
 fn a_bare_prompt_name_is_enough_where_it_is_unique() {
-    let view = joined(Uris::AsTheyAre, "__");
+    let view = joined(Uris::Unchanged, "__");
     check_route(view.prompt("p_b"), "b \"p_b\"");
     check_route(view.prompt("b__p"), "b \"p\"");
     check_route(
@@ -228,7 +228,7 @@ fn a_bare_prompt_name_is_enough_where_it_is_unique() {
 
 #[test]
 fn resources_are_found_by_uri_wrapped_uri_and_template() {
-    let view = joined(Uris::AsTheyAre, "__");
+    let view = joined(Uris::Unchanged, "__");
     check_route(view.resource("a:1"), "a \"a:1\"");
     check_route(view.resource(&token::wrap_uri("b", "x:1")), "b \"x:1\"");
     check_route(
@@ -247,7 +247,7 @@ fn resources_are_found_by_uri_wrapped_uri_and_template() {
 
 #[test]
 fn a_single_server_is_mirrored() {
-    let view = View::build(&plan(Scope::Single(1), 4_000), &parts());
+    let view = View::build(&plan(EndpointScope::Single(1), 4_000), &parts());
     check_list(
         &view,
         ListKind::Tools,
@@ -262,12 +262,12 @@ fn a_single_server_is_mirrored() {
 
 #[test]
 fn instructions_are_joined_and_cut() {
-    let view = joined(Uris::AsTheyAre, "__");
+    let view = joined(Uris::Unchanged, "__");
     assert_eq!(
         view.instructions.as_deref(),
         Some("## a\nuse a\n\n## b\nuse b")
     );
-    let scope = Scope::Joined(EndpointSettings::named("x"));
+    let scope = EndpointScope::Joined(EndpointSettings::named("x"));
     let cut = View::build(&plan(scope, 10), &parts()).instructions;
     assert_eq!(cut.as_deref(), Some("## a\nus..."));
 }

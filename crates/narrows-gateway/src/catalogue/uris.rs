@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::Part;
+use super::ViewPart;
 use narrows_upstream::Item;
 
 /// The number of servers that publish each URI, which decides the server that keeps it unwrapped.
@@ -11,18 +11,18 @@ use narrows_upstream::Item;
 /// A server keeps a URI if no other server has it, or if all others have it only through more
 /// gateways. Without this rule, the URIs of gateways in a ring would depend on each other and never
 /// settle.
-pub(super) struct PublishedUris<'a>(HashMap<&'a str, Nearest>);
+pub(super) struct PublishedUris<'a>(HashMap<&'a str, NearestServer>);
 
-struct Nearest {
+struct NearestServer {
     hops: usize,
     servers: usize,
 }
 
 impl<'a> PublishedUris<'a> {
-    pub(super) fn of(parts: &'a [Part]) -> PublishedUris<'a> {
-        let mut all: HashMap<&str, Nearest> = HashMap::new();
+    pub(super) fn of(parts: &'a [ViewPart]) -> PublishedUris<'a> {
+        let mut all: HashMap<&str, NearestServer> = HashMap::new();
         for item in parts.iter().flat_map(|part| &part.offer.resources) {
-            let new = Nearest {
+            let new = NearestServer {
                 hops: item.hops(),
                 servers: 1,
             };

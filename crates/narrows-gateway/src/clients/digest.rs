@@ -19,26 +19,26 @@ impl TokenDigest {
 }
 
 /// A digest as words, which compare faster than bytes.
-pub(super) struct Key([u64; 4]);
+pub(super) struct TokenKey([u64; 4]);
 
 /// Marks a missing position. The number of clients never reaches this value.
 const NOWHERE: u32 = u32::MAX;
 
-impl Key {
-    pub(super) fn of(digest: &TokenDigest) -> Key {
+impl TokenKey {
+    pub(super) fn of(digest: &TokenDigest) -> TokenKey {
         let mut words = [0; 4];
         for (word, bytes) in words.iter_mut().zip(digest.0.chunks_exact(8)) {
             let bytes = bytes.try_into().expect("a chunk of eight is eight bytes");
             *word = u64::from_le_bytes(bytes);
         }
-        Key(words)
+        TokenKey(words)
     }
 
     /// Returns the position of an equal key. Compares all keys, and no branch depends on their
     /// content, so that the time does not reveal a match.
     pub(super) fn position<'k>(
         &self,
-        keys: impl Iterator<Item = Option<&'k Key>>,
+        keys: impl Iterator<Item = Option<&'k TokenKey>>,
     ) -> Option<usize> {
         let mut found = NOWHERE;
         for (at, key) in (0u32..).zip(keys) {

@@ -7,7 +7,7 @@ pub struct ClientSettings {
     /// The digest of its token. `None` only for [`ClientSettings::ANONYMOUS`], the client for local
     /// requests without a token.
     pub token: Option<TokenDigest>,
-    pub doors: Doors,
+    pub entrypoints: AllowedEntrypoints,
     /// The preset of this client, in addition to the preset of the endpoint: both must allow an
     /// item.
     pub preset: Option<String>,
@@ -25,7 +25,7 @@ impl ClientSettings {
         ClientSettings {
             name: name.into(),
             token: None,
-            doors: Doors::All,
+            entrypoints: AllowedEntrypoints::All,
             preset: None,
             rate: None,
             max_calls: None,
@@ -41,14 +41,14 @@ pub struct TokenDigest(pub [u8; 32]);
 
 /// The entry points that a client may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Doors {
+pub enum AllowedEntrypoints {
     All,
-    These(Vec<DoorName>),
+    These(Vec<EntrypointName>),
 }
 
 /// An entry point, or all entry points of a kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DoorName {
+pub enum EntrypointName {
     /// An endpoint that joins all upstreams, by its name.
     Endpoint(String),
     /// The entry points of one server, by its id: `/servers/{id}` and plain JSON-RPC.

@@ -1,6 +1,6 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::strikes::{BURST, HALF, MAX_HELD};
+use super::auth_throttle::{BURST, HALF, MAX_HELD};
 use super::*;
 
 const ALICE: &str = "nrw_alice-alice-alice-alice-alice-alice-alice";
@@ -28,15 +28,15 @@ fn client(name: &str) -> Principal {
     })
 }
 
-const HERE: Peer = Peer {
+const HERE: PeerAddress = PeerAddress {
     address: IpAddr::V4(Ipv4Addr::LOCALHOST),
-    from_here: true,
+    is_local: true,
 };
 
-fn there(last: u8) -> Peer {
-    Peer {
+fn there(last: u8) -> PeerAddress {
+    PeerAddress {
         address: Ipv4Addr::new(192, 0, 2, last).into(),
-        from_here: false,
+        is_local: false,
     }
 }
 
@@ -69,10 +69,10 @@ async fn a_client_is_known_by_its_token_alone() {
     for (token, expected) in [
         (Some(ALICE), Ok(client("alice"))),
         (Some(BOB), Ok(client("bob"))),
-        (Some(&ALICE[1..]), Err(Unidentified::Wrong)),
-        (Some("alice"), Err(Unidentified::Wrong)),
-        (Some(""), Err(Unidentified::Wrong)),
-        (None, Err(Unidentified::Missing)),
+        (Some(&ALICE[1..]), Err(IdentifyError::Wrong)),
+        (Some("alice"), Err(IdentifyError::Wrong)),
+        (Some(""), Err(IdentifyError::Wrong)),
+        (None, Err(IdentifyError::Missing)),
     ] {
         assert_eq!(clients.identify(token, HERE).await, expected, "{token:?}");
     }
@@ -86,7 +86,7 @@ async fn the_digest_of_nothing_lets_nobody_in() {
     };
     let clients = table(&[empty]);
     let who = clients.identify(Some(""), HERE).await;
-    assert_eq!(who, Err(Unidentified::Wrong));
+    assert_eq!(who, Err(IdentifyError::Wrong));
 }
 
 #[tokio::test]
@@ -99,7 +99,7 @@ async fn what_is_longer_than_any_token_is_wrong_even_if_it_is_right() {
     };
     let clients = table(&[named("long", &long), named("longest", longest)]);
     let who = clients.identify(Some(&long), HERE).await;
-    assert_eq!(who, Err(Unidentified::Wrong));
+    assert_eq!(who, Err(IdentifyError::Wrong));
     let who = clients.identify(Some(longest), HERE).await;
     assert_eq!(who, Ok(client("longest")));
 }
@@ -110,35 +110,35 @@ async fn who_brings_no_token_is_anonymous_on_this_machine_only() {
     let clients = table(&[alice(), anonymous]);
     assert_eq!(clients.identify(None, HERE).await, Ok(client("anonymous")));
     let far = clients.identify(None, there(1)).await;
-    assert_eq!(far, Err(Unidentified::Missing));
-    let proxied = Peer {
-        from_here: false,
+    assert_eq!(far, Err(IdentifyError::Missing));
+    let proxied = PeerAddress {
+        is_local: false,
         ..HERE
     };
     let far = clients.identify(None, proxied).await;
-    assert_eq!(far, Err(Unidentified::Missing));
+    assert_eq!(far, Err(IdentifyError::Missing));
     // A request with a wrong token is not treated as anonymous.
     let wrong = clients.identify(Some("wrong"), HERE).await;
-    assert_eq!(wrong, Err(Unidentified::Wrong));
+    assert_eq!(wrong, Err(IdentifyError::Wrong));
 }
 
 #[test]
 fn rights_are_what_is_written_down() {
-    let all = Doors::All;
-    let some = Doors::These(vec![
-        DoorName::Endpoint("lazy".into()),
-        DoorName::Server("files".into()),
+    let all = AllowedEntrypoints::All;
+    let some = AllowedEntrypoints::These(vec![
+        EntrypointName::Endpoint("lazy".into()),
+        EntrypointName::Server("files".into()),
     ]);
-    let servers = Doors::These(vec![DoorName::AnyServer]);
-    let pruner = Doors::These(vec![DoorName::Pruner]);
-    let none = Doors::These(Vec::new());
-    let seen = |doors: &Doors| {
+    let servers = AllowedEntrypoints::These(vec![EntrypointName::AnyServer]);
+    let pruner = AllowedEntrypoints::These(vec![EntrypointName::Pruner]);
+    let none = AllowedEntrypoints::These(Vec::new());
+    let seen = |entrypoints: &AllowedEntrypoints| {
         let asked = [
-            doors.has_endpoint("default"),
-            doors.has_endpoint("lazy"),
-            doors.has_server("files"),
-            doors.has_server("lazy"),
-            doors.has_pruner(),
+            entrypoints.has_endpoint("default"),
+            entrypoints.has_endpoint("lazy"),
+            entrypoints.has_server("files"),
+            entrypoints.has_server("lazy"),
+            entrypoints.has_pruner(),
         ];
         asked.map(u8::from)
     };
@@ -253,32 +253,34 @@ fn what_is_in_use_outlives_a_replacement() {
         ..alice()
     };
     let clients = table(&[limited()]);
-    let seat = clients.seat(&client("alice"), 100).unwrap();
+    let session_permit = clients.session_permit(&client("alice"), 100).unwrap();
     clients.replace(&[bob(), limited()]);
-    let second = clients.seat(&client("alice"), 100);
+    let second = clients.session_permit(&client("alice"), 100);
     assert!(matches!(second, Err(Error::ClientSessions { max: 1, .. })));
-    drop(seat);
-    let _seat = clients.seat(&client("alice"), 100).unwrap();
+    drop(session_permit);
+    let _seat = clients.session_permit(&client("alice"), 100).unwrap();
 }
 
 #[test]
 fn one_of_several_clients_cannot_take_all_sessions() {
     let clients = table(&[alice(), bob()]);
-    let seats: Vec<_> = (0..3).map(|_| clients.seat(&client("alice"), 5)).collect();
+    let seats: Vec<_> = (0..3)
+        .map(|_| clients.session_permit(&client("alice"), 5))
+        .collect();
     assert!(seats.iter().all(Result::is_ok));
-    let next = clients.seat(&client("alice"), 5);
+    let next = clients.session_permit(&client("alice"), 5);
     assert!(matches!(next, Err(Error::ClientSessions { max: 3, .. })));
-    assert!(clients.seat(&client("bob"), 5).is_ok());
+    assert!(clients.session_permit(&client("bob"), 5).is_ok());
     // The client's own limit replaces its share, and a single client has no share.
     let own = ClientSettings {
         max_sessions: Some(4),
         ..alice()
     };
     clients.replace(&[own, bob()]);
-    let fourth = clients.seat(&client("alice"), 5);
+    let fourth = clients.session_permit(&client("alice"), 5);
     assert!(fourth.is_ok());
     clients.replace(&[alice()]);
-    assert!(clients.seat(&client("alice"), 5).is_ok());
+    assert!(clients.session_permit(&client("alice"), 5).is_ok());
 }
 
 #[test]
@@ -293,14 +295,14 @@ fn who_brought_a_token_that_was_taken_back_is_nobody() {
     };
     clients.replace(&[other_token, bob()]);
     assert!(!may(&old_alice) && may(&old_bob));
-    assert!(clients.seat(&old_alice, 100).is_err() && clients.pass(&old_alice).is_err());
+    assert!(clients.session_permit(&old_alice, 100).is_err() && clients.pass(&old_alice).is_err());
     // Restoring the old token does not restore its old rights.
     clients.replace(&[alice(), bob()]);
     assert!(!may(&old_alice) && may(&old_bob));
 }
 
 /// Sends a number of wrong tokens from one address and returns the responses.
-async fn wrong(clients: &Clients, peer: Peer, times: u32) -> Vec<Unidentified> {
+async fn wrong(clients: &Clients, peer: PeerAddress, times: u32) -> Vec<IdentifyError> {
     let mut answers = Vec::new();
     for _ in 0..times {
         answers.push(clients.identify(Some("wrong"), peer).await.unwrap_err());
@@ -313,23 +315,23 @@ async fn wrong_tokens_are_answered_at_once_then_later_then_not_at_all() {
     let clients = table(&[alice()]);
     let start = Instant::now();
     let early = wrong(&clients, there(1), BURST).await;
-    assert!(early.iter().all(|answer| *answer == Unidentified::Wrong));
+    assert!(early.iter().all(|answer| *answer == IdentifyError::Wrong));
     assert_eq!(start.elapsed(), Duration::ZERO);
     // One refusal is held back, and the address is blocked in the meantime.
     let (held, closed) = tokio::join!(
         clients.identify(Some("wrong"), there(1)),
         clients.identify(Some("wrong"), there(1)),
     );
-    assert_eq!(held, Err(Unidentified::Wrong));
+    assert_eq!(held, Err(IdentifyError::Wrong));
     assert!(start.elapsed() >= HOLD);
     let after = Duration::from_secs(1);
-    assert_eq!(closed, Err(Unidentified::Throttled { after }));
+    assert_eq!(closed, Err(IdentifyError::Throttled { after }));
     // The pauses double, up to one minute.
     let mut pauses = Vec::new();
     for _ in 0..8 {
         let answer = wrong(&clients, there(1), 1).await;
-        assert_eq!(answer, [Unidentified::Wrong]);
-        let [Unidentified::Throttled { after }] = wrong(&clients, there(1), 1).await[..] else {
+        assert_eq!(answer, [IdentifyError::Wrong]);
+        let [IdentifyError::Throttled { after }] = wrong(&clients, there(1), 1).await[..] else {
             panic!("the door is open");
         };
         // Adds the second for which the response was held back.
@@ -345,77 +347,88 @@ async fn wrong_tokens_are_answered_at_once_then_later_then_not_at_all() {
         "{pauses:?}"
     );
     // Other addresses and correct tokens are not affected.
-    assert_eq!(wrong(&clients, there(2), 1).await, [Unidentified::Wrong]);
+    assert_eq!(wrong(&clients, there(2), 1).await, [IdentifyError::Wrong]);
     let right = clients.identify(Some(ALICE), there(1)).await;
     assert_eq!(right, Ok(client("alice")));
     // The address is forgotten after a while.
     tokio::time::advance(Duration::from_secs(700)).await;
     let start = Instant::now();
     let early = wrong(&clients, there(1), BURST).await;
-    assert!(early.iter().all(|answer| *answer == Unidentified::Wrong));
+    assert!(early.iter().all(|answer| *answer == IdentifyError::Wrong));
     assert_eq!(start.elapsed(), Duration::ZERO);
 }
 
 #[test]
 fn a_network_of_ipv6_counts_as_one_and_mapped_addresses_as_what_they_are() {
-    let strikes = Strikes::default();
+    let auth_throttle = AuthThrottle::default();
     for last in 0..20 {
-        strikes.strike(Ipv6Addr::new(0x2001, 0xdb8, 0, 1, 0, 0, last, last).into());
+        auth_throttle.record_failure(Ipv6Addr::new(0x2001, 0xdb8, 0, 1, 0, 0, last, last).into());
     }
-    assert_eq!(strikes.known(), 1);
-    strikes.strike(Ipv6Addr::new(0x2001, 0xdb8, 0, 2, 0, 0, 0, 0).into());
-    assert_eq!(strikes.known(), 2);
-    strikes.strike(Ipv4Addr::new(192, 0, 2, 1).to_ipv6_mapped().into());
-    strikes.strike(Ipv4Addr::new(192, 0, 2, 1).into());
-    strikes.strike(Ipv4Addr::new(192, 0, 2, 2).to_ipv6_mapped().into());
-    assert_eq!(strikes.known(), 4);
+    assert_eq!(auth_throttle.known(), 1);
+    auth_throttle.record_failure(Ipv6Addr::new(0x2001, 0xdb8, 0, 2, 0, 0, 0, 0).into());
+    assert_eq!(auth_throttle.known(), 2);
+    auth_throttle.record_failure(Ipv4Addr::new(192, 0, 2, 1).to_ipv6_mapped().into());
+    auth_throttle.record_failure(Ipv4Addr::new(192, 0, 2, 1).into());
+    auth_throttle.record_failure(Ipv4Addr::new(192, 0, 2, 2).to_ipv6_mapped().into());
+    assert_eq!(auth_throttle.known(), 4);
 }
 
 #[test]
 fn the_table_of_addresses_is_bounded_and_keeps_who_comes_back() {
-    let strikes = Strikes::default();
+    let auth_throttle = AuthThrottle::default();
     let constant = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
     for _ in 0..BURST {
-        strikes.strike(constant);
+        auth_throttle.record_failure(constant);
     }
     for number in 0..(3 * HALF as u32) {
-        strikes.strike(Ipv4Addr::from(0x0a00_0000 + number).into());
+        auth_throttle.record_failure(Ipv4Addr::from(0x0a00_0000 + number).into());
         if number % 1000 == 0 {
-            strikes.strike(constant);
+            auth_throttle.record_failure(constant);
         }
     }
-    assert!(strikes.known() <= 2 * HALF, "{}", strikes.known());
-    assert!(matches!(strikes.strike(constant), Verdict::Refused { .. }));
+    assert!(
+        auth_throttle.known() <= 2 * HALF,
+        "{}",
+        auth_throttle.known()
+    );
+    assert!(matches!(
+        auth_throttle.record_failure(constant),
+        ThrottleDecision::Refused { .. }
+    ));
 }
 
 #[tokio::test(start_paused = true)]
 async fn all_addresses_together_are_limited_too() {
-    let strikes = Strikes::default();
-    let verdicts = (0..1000).map(|number| strikes.strike(Ipv4Addr::from(number).into()));
-    let at_once = verdicts.filter(|verdict| matches!(verdict, Verdict::AtOnce));
-    assert_eq!(at_once.count(), 200);
+    let auth_throttle = AuthThrottle::default();
+    let verdicts =
+        (0..1000).map(|number| auth_throttle.record_failure(Ipv4Addr::from(number).into()));
+    let answer_locally = verdicts.filter(|verdict| matches!(verdict, ThrottleDecision::RefuseNow));
+    assert_eq!(answer_locally.count(), 200);
     tokio::time::advance(Duration::from_secs(1)).await;
-    let verdict = strikes.strike(Ipv4Addr::from(5000).into());
-    assert!(matches!(verdict, Verdict::AtOnce));
+    let verdict = auth_throttle.record_failure(Ipv4Addr::from(5000).into());
+    assert!(matches!(verdict, ThrottleDecision::RefuseNow));
 }
 
 #[tokio::test(start_paused = true)]
 async fn only_so_many_refusals_are_held_back() {
-    let strikes = Strikes::default();
+    let auth_throttle = AuthThrottle::default();
     let mut held = Vec::new();
     for number in 0..=MAX_HELD as u32 {
         let address = Ipv4Addr::from(number).into();
         for _ in 0..BURST {
-            strikes.strike(address);
+            auth_throttle.record_failure(address);
         }
         // Avoids the limit for all addresses.
         tokio::time::advance(Duration::from_secs(5)).await;
-        held.push(strikes.strike(address));
+        held.push(auth_throttle.record_failure(address));
     }
-    let is_held = |verdict: &Verdict| matches!(verdict, Verdict::Held(_));
+    let is_held =
+        |verdict: &ThrottleDecision| matches!(verdict, ThrottleDecision::RefuseDelayed(_));
     assert!(held[..MAX_HELD].iter().all(is_held));
-    assert!(matches!(held[MAX_HELD], Verdict::Refused { .. }));
+    assert!(matches!(held[MAX_HELD], ThrottleDecision::Refused { .. }));
     held.clear();
     tokio::time::advance(Duration::from_secs(5)).await;
-    assert!(is_held(&strikes.strike(Ipv4Addr::from(0).into())));
+    assert!(is_held(
+        &auth_throttle.record_failure(Ipv4Addr::from(0).into())
+    ));
 }

@@ -26,7 +26,7 @@ pub struct ClientPermit(Option<Arc<Usage>>);
 /// The permit for one session of a client, valid until dropped.
 #[derive(Debug)]
 #[must_use = "the session counts only while this is held"]
-pub(crate) struct ClientSeat(Option<Arc<Usage>>);
+pub(crate) struct SessionPermit(Option<Arc<Usage>>);
 
 impl ClientPermit {
     /// Returns a permit for a client without limits.
@@ -35,10 +35,10 @@ impl ClientPermit {
     }
 }
 
-impl ClientSeat {
+impl SessionPermit {
     /// Returns a permit for a client without limits.
-    pub(crate) fn free() -> ClientSeat {
-        ClientSeat(None)
+    pub(crate) fn free() -> SessionPermit {
+        SessionPermit(None)
     }
 }
 
@@ -50,7 +50,7 @@ impl Drop for ClientPermit {
     }
 }
 
-impl Drop for ClientSeat {
+impl Drop for SessionPermit {
     fn drop(&mut self) {
         if let Some(usage) = &self.0 {
             usage.sessions.fetch_sub(1, Ordering::Relaxed);
@@ -66,9 +66,9 @@ impl Usage {
     }
 
     /// Counts a session. Returns `None` if there are already `max`.
-    pub(super) fn start_session(self: &Arc<Self>, max: Option<usize>) -> Option<ClientSeat> {
+    pub(super) fn start_session(self: &Arc<Self>, max: Option<usize>) -> Option<SessionPermit> {
         self.enter(&self.sessions, max)?;
-        Some(ClientSeat(Some(self.clone())))
+        Some(SessionPermit(Some(self.clone())))
     }
 
     /// Counts a request if the rate allows it. Otherwise returns the time until it does.

@@ -16,7 +16,7 @@ pub(super) const MAX_CALLS: u64 = 200;
 pub(super) const MAX_ERRORS: u64 = 20;
 
 /// A limit on the number of events per second.
-pub(super) struct Limit {
+pub(super) struct EventLimit {
     max: u64,
     /// The second that `taken` refers to, counted from the first use.
     second: AtomicU64,
@@ -24,9 +24,9 @@ pub(super) struct Limit {
     left_out: AtomicU64,
 }
 
-impl Limit {
-    pub(super) const fn new(max: u64) -> Limit {
-        Limit {
+impl EventLimit {
+    pub(super) const fn new(max: u64) -> EventLimit {
+        EventLimit {
             max,
             second: AtomicU64::new(0),
             taken: AtomicU64::new(0),
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn each_second_has_its_own_room_and_the_rest_is_counted() {
-        let limit = Limit::new(3);
+        let limit = EventLimit::new(3);
         let admitted = |second| (0..10).filter(|_| limit.admit_at(second)).count();
         assert_eq!([admitted(0), admitted(0), admitted(7)], [3, 0, 3]);
         assert_eq!((limit.take_left_out(), limit.take_left_out()), (24, 0));

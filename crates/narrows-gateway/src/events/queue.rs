@@ -10,8 +10,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use narrows_wire::Raw;
 use parking_lot::Mutex;
 
-use super::limit::{Limit, MAX_CALLS, MAX_ERRORS};
-use super::{Severity, Tag, Value};
+use super::limit::{EventLimit, MAX_CALLS, MAX_ERRORS};
+use super::{EventValue, RequestTag, Severity};
 
 /// The maximum number of events that wait to be formatted.
 const MAX_WAITING: usize = 4_096;
@@ -23,30 +23,30 @@ const DELAY: Duration = Duration::from_millis(20);
 /// The interval at which left-out events are reported.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
-pub(super) static CALLS: Limit = Limit::new(MAX_CALLS);
-pub(super) static ERRORS: Limit = Limit::new(MAX_ERRORS);
+pub(super) static CALLS: EventLimit = EventLimit::new(MAX_CALLS);
+pub(super) static ERRORS: EventLimit = EventLimit::new(MAX_ERRORS);
 
-static WAITING: Mutex<Vec<Noted>> = Mutex::new(Vec::new());
+static WAITING: Mutex<Vec<QueuedEvent>> = Mutex::new(Vec::new());
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 static IS_REPORT_DUE: AtomicBool = AtomicBool::new(false);
 
 /// A recorded event that is not formatted yet.
-pub(super) struct Noted {
+pub(super) struct QueuedEvent {
     at_ms: u64,
     severity: Severity,
     name: &'static str,
-    tag: Tag,
-    members: Vec<(&'static str, Value)>,
+    tag: RequestTag,
+    members: Vec<(&'static str, EventValue)>,
 }
 
 pub(super) fn push(
     severity: Severity,
     name: &'static str,
-    tag: Tag,
-    members: Vec<(&'static str, Value)>,
+    tag: RequestTag,
+    members: Vec<(&'static str, EventValue)>,
 ) {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let noted = Noted {
+    let noted = QueuedEvent {
         at_ms: since.unwrap_or_default().as_millis() as u64,
         severity,
         name,
@@ -97,13 +97,13 @@ fn report() {
 
 /// Runs `work` after a delay, or when the runtime shuts down before that.
 fn later(delay: Duration, work: fn()) {
-    struct Due(fn());
-    impl Drop for Due {
+    struct RunOnDrop(fn());
+    impl Drop for RunOnDrop {
         fn drop(&mut self) {
             (self.0)();
         }
     }
-    let due = Due(work);
+    let due = RunOnDrop(work);
     // Without a runtime, `due` is dropped here and runs the work immediately.
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
         runtime.spawn(async move {
@@ -113,7 +113,7 @@ fn later(delay: Duration, work: fn()) {
     }
 }
 
-impl Noted {
+impl QueuedEvent {
     fn log(self) {
         let start = Raw::empty_object().with_member("request_id", &self.tag.to_raw());
         let payload = self.members.iter().fold(start, |payload, (name, value)| {

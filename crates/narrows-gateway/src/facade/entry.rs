@@ -9,13 +9,13 @@ use narrows_wire::Raw;
 use super::answer::{array, chars, text};
 use super::servers::Tool;
 use super::settings::FacadeSettings;
-use super::telling::grouped;
+use super::tool_index::grouped;
 
 /// A tool with the name of its server.
-pub(super) type Named<'a> = (&'a str, &'a Tool);
+pub(super) type NamedTool<'a> = (&'a str, &'a Tool);
 
 /// A part of a list of entries.
-pub(super) struct Page {
+pub(super) struct EntryPage {
     pub(super) entries: Vec<Raw>,
     /// The entries as text.
     pub(super) text: String,
@@ -23,7 +23,7 @@ pub(super) struct Page {
 
 /// The level of detail of a schema.
 #[derive(Clone, Copy)]
-enum Schema {
+enum SchemaDetail {
     /// As configured.
     Whole,
     /// TypeScript with descriptions up to this number of characters.
@@ -34,20 +34,20 @@ enum Schema {
 
 /// The levels of detail, in descending order: the length of the description in characters, and the
 /// schema.
-const LESS: [(usize, Schema); 8] = [
-    (2_000, Schema::Whole),
-    (500, Schema::Whole),
-    (500, Schema::Cut(100)),
-    (300, Schema::Cut(40)),
-    (300, Schema::Cut(0)),
-    (300, Schema::Size),
-    (80, Schema::Size),
-    (0, Schema::Size),
+const REDUCTIONS: [(usize, SchemaDetail); 8] = [
+    (2_000, SchemaDetail::Whole),
+    (500, SchemaDetail::Whole),
+    (500, SchemaDetail::Cut(100)),
+    (300, SchemaDetail::Cut(40)),
+    (300, SchemaDetail::Cut(0)),
+    (300, SchemaDetail::Size),
+    (80, SchemaDetail::Size),
+    (0, SchemaDetail::Size),
 ];
 
 /// The maximum number of characters for entries.
 #[derive(Clone, Copy)]
-pub(super) struct Room {
+pub(super) struct EntryBudget {
     /// The limit if all entries fit.
     pub(super) all: usize,
     /// The limit if a note on further entries is added.
@@ -56,7 +56,11 @@ pub(super) struct Room {
 
 /// Returns as many of the first tools as fit, at least one. Shortens the first tool if it does not
 /// fit.
-pub(super) fn page(tools: &[Named<'_>], room: Room, settings: &FacadeSettings) -> Page {
+pub(super) fn page(
+    tools: &[NamedTool<'_>],
+    room: EntryBudget,
+    settings: &FacadeSettings,
+) -> EntryPage {
     let mut entries = Vec::new();
     let mut bytes = 0_usize;
     for named in tools {
@@ -74,7 +78,7 @@ pub(super) fn page(tools: &[Named<'_>], room: Room, settings: &FacadeSettings) -
     };
     let everything = (entries.len() == tools.len()).then(|| written(entries.len(), room.all));
     if let Some(text) = everything.flatten() {
-        return Page { entries, text };
+        return EntryPage { entries, text };
     }
     // Lists of at least `turn` entries may use TOON, which may be shorter. On either side of
     // `turn`, adding entries never shortens the text.
@@ -83,11 +87,11 @@ pub(super) fn page(tools: &[Named<'_>], room: Room, settings: &FacadeSettings) -
     let fitting = most(turn, entries.len(), written).or_else(|| most(1, turn - 1, written));
     if let Some((count, text)) = fitting {
         entries.truncate(count);
-        return Page { entries, text };
+        return EntryPage { entries, text };
     }
     let Some(first) = tools.first() else {
         let text = "[]".to_owned();
-        return Page { entries, text };
+        return EntryPage { entries, text };
     };
     let room = match tools.len() {
         1 => room.all,
@@ -95,14 +99,18 @@ pub(super) fn page(tools: &[Named<'_>], room: Room, settings: &FacadeSettings) -
     };
     let listed = |entry: &Raw| text(&array(std::slice::from_ref(entry)), settings, room);
     let (entry, text) = reduced(*first, room, settings, listed);
-    Page {
+    EntryPage {
         entries: vec![entry],
         text,
     }
 }
 
 /// Returns the entry of one tool, also as text.
-pub(super) fn single(named: Named<'_>, room: usize, settings: &FacadeSettings) -> (Raw, String) {
+pub(super) fn single(
+    named: NamedTool<'_>,
+    room: usize,
+    settings: &FacadeSettings,
+) -> (Raw, String) {
     let entry = whole(named, settings);
     let written = text(&entry, settings, room);
     match chars(&written) <= room {
@@ -147,9 +155,9 @@ fn most(
 }
 
 /// Returns the full entry, which is created only once.
-fn whole((server, tool): Named<'_>, settings: &FacadeSettings) -> Raw {
+fn whole((server, tool): NamedTool<'_>, settings: &FacadeSettings) -> Raw {
     let make = || {
-        let schema = schema(tool, settings, Schema::Whole);
+        let schema = schema(tool, settings, SchemaDetail::Whole);
         entry((server, tool), &tool.description(), &schema)
     };
     tool.entry.get_or_init(make).clone()
@@ -157,7 +165,7 @@ fn whole((server, tool): Named<'_>, settings: &FacadeSettings) -> Raw {
 
 /// Returns the most detailed entry that fits into `room` when written by `written`.
 fn reduced(
-    named: Named<'_>,
+    named: NamedTool<'_>,
     room: usize,
     settings: &FacadeSettings,
     written: impl Fn(&Raw) -> String,
@@ -169,19 +177,19 @@ fn reduced(
     // Each schema is created at most once, and skipped if it cannot fit even alone. A text is never
     // less than half as long as the JSON.
     let has_room = |schema: &Raw| chars(schema.as_str()) / 2 <= room;
-    let least = LazyCell::new(|| schema(named.1, settings, Schema::Cut(0)));
-    let written_schema = |amount: Schema| match amount {
-        Schema::Whole => whole.clone().filter(has_room),
-        Schema::Size => Some(schema(named.1, settings, amount)),
-        Schema::Cut(_) if !has_room(&least) => None,
-        Schema::Cut(0) => Some(least.clone()),
-        Schema::Cut(_) => Some(schema(named.1, settings, amount)),
+    let least = LazyCell::new(|| schema(named.1, settings, SchemaDetail::Cut(0)));
+    let written_schema = |amount: SchemaDetail| match amount {
+        SchemaDetail::Whole => whole.clone().filter(has_room),
+        SchemaDetail::Size => Some(schema(named.1, settings, amount)),
+        SchemaDetail::Cut(_) if !has_room(&least) => None,
+        SchemaDetail::Cut(0) => Some(least.clone()),
+        SchemaDetail::Cut(_) => Some(schema(named.1, settings, amount)),
     };
     // First shortens only the description, by the excess, if enough of it remains.
     let left = chars(&description).saturating_sub(over + 40);
-    let first = (left > LESS[0].0).then_some((left, Schema::Whole));
+    let first = (left > REDUCTIONS[0].0).then_some((left, SchemaDetail::Whole));
     let mut last = None;
-    for (length, amount) in first.into_iter().chain(LESS) {
+    for (length, amount) in first.into_iter().chain(REDUCTIONS) {
         let Some(schema) = written_schema(amount) else {
             continue;
         };
@@ -195,7 +203,7 @@ fn reduced(
     last.expect("there are forms to try")
 }
 
-fn entry((server, tool): Named<'_>, description: &str, schema: &Raw) -> Raw {
+fn entry((server, tool): NamedTool<'_>, description: &str, schema: &Raw) -> Raw {
     let text = Raw::string;
     Raw::empty_object()
         .with_member("server_name", &text(server))
@@ -204,12 +212,12 @@ fn entry((server, tool): Named<'_>, description: &str, schema: &Raw) -> Raw {
         .with_member("input_schema", schema)
 }
 
-fn schema(tool: &Tool, settings: &FacadeSettings, amount: Schema) -> Raw {
+fn schema(tool: &Tool, settings: &FacadeSettings, amount: SchemaDetail) -> Raw {
     let length = match amount {
-        Schema::Size => return Raw::string(&size(tool)),
-        Schema::Cut(length) => length.min(settings.max_description_len),
-        Schema::Whole if !settings.typescript => return json_schema(tool),
-        Schema::Whole => settings.max_description_len,
+        SchemaDetail::Size => return Raw::string(&size(tool)),
+        SchemaDetail::Cut(length) => length.min(settings.max_description_len),
+        SchemaDetail::Whole if !settings.typescript => return json_schema(tool),
+        SchemaDetail::Whole => settings.max_description_len,
     };
     match in_typescript(tool, settings, length) {
         Some(text) => Raw::string(&text),

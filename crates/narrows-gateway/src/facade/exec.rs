@@ -1,12 +1,12 @@
 //! `exec`: calls a tool of any server.
 
-use narrows_policy::arguments::{self, Checker, Rejection};
+use narrows_policy::arguments::{self, ArgumentChecker, Rejection};
 use narrows_wire::Raw;
 use serde_json::json;
 
-use super::request::Asked;
-use super::servers::{OURS, Owner, Refusal, Servers, Tool, refusal, unknown_tool};
-use super::{Errand, Facade, entry};
+use super::request::ToolArguments;
+use super::servers::{GATEWAY_NAME, Refusal, Servers, Tool, ToolOwner, refusal, unknown_tool};
+use super::{ExecPlan, Facade, entry};
 use narrows_results::recover_tool::{self, Find};
 use narrows_results::shaping::{FIND_ARGUMENT, GOAL_ARGUMENT, ResultArguments};
 use narrows_upstream::Item;
@@ -27,7 +27,7 @@ const MIN_CHARS: i64 = 1_000;
 const MAX_CHARS: i64 = 200_000;
 
 /// The maximum number of argument errors in one message.
-const ERRORS_SAID: usize = 5;
+const MAX_ERRORS_NAMED: usize = 5;
 
 const MAX_CHARS_ARGUMENT: &str = "max_chars";
 
@@ -52,7 +52,7 @@ pub(super) fn tool(recover: Option<&str>) -> Raw {
     };
     description.push_str(&format!(
         " For files, logs and tables that may be long, say what you need: find (exact lines or \
-         rows) or goal. A cut result names a prune_id; look into it with exec(\"{OURS}\", \
+         rows) or goal. A cut result names a prune_id; look into it with exec(\"{GATEWAY_NAME}\", \
          \"{recover}\", {{\"prune_id\": …, \"query\": …}}). Both take query, context, count_only, \
          limit, ranges, head, tail, diff_with (a prune_id); for JSON rows where, select, sort, \
          group_by, aggregate, rows."
@@ -72,7 +72,7 @@ pub(super) fn tool(recover: Option<&str>) -> Raw {
 }
 
 /// Reads the arguments that concern the result.
-fn looks_for(asked: &Asked<{ NAMES.len() }>) -> Result<ResultArguments, String> {
+fn result_arguments(asked: &ToolArguments<{ NAMES.len() }>) -> Result<ResultArguments, String> {
     let find = asked.value(FIND_ARGUMENT).map(Find::read);
     let find = find.transpose().map_err(|wrong| wrong.message)?;
     let max_chars = match asked.value(MAX_CHARS_ARGUMENT) {
@@ -103,7 +103,7 @@ pub(super) fn recover_name(servers: &Servers) -> Box<str> {
 
 /// Returns true if a server named like the gateway has a tool of this name.
 fn is_taken(servers: &Servers, name: &str) -> bool {
-    let real = servers.named(OURS);
+    let real = servers.named(GATEWAY_NAME);
     real.is_some_and(|(_, server)| server.has(name).is_some())
 }
 
@@ -115,7 +115,7 @@ impl Facade {
         if length > QUICK {
             return false;
         }
-        let Ok(asked) = Asked::read(NAME, NAMES, arguments) else {
+        let Ok(asked) = ToolArguments::read(NAME, NAMES, arguments) else {
             return true;
         };
         let (Ok(server), Ok(tool)) = (asked.text("server_name"), asked.text("tool_name")) else {
@@ -126,31 +126,31 @@ impl Facade {
         offered.is_none_or(|offered| checker(&offered.tool.item).is_quick(length))
     }
 
-    pub(super) fn errand(&self, arguments: Option<&Raw>) -> Result<Errand, Refusal> {
+    pub(super) fn exec_plan(&self, arguments: Option<&Raw>) -> Result<ExecPlan, Refusal> {
         let wrong = |error: String| refusal(&json!({ "error": error }));
-        let asked = Asked::read(NAME, NAMES, arguments).map_err(wrong)?;
+        let asked = ToolArguments::read(NAME, NAMES, arguments).map_err(wrong)?;
         let server = asked.text("server_name");
         let server = server.map_err(|error| self.servers.refusal(error))?;
         let name = asked.text("tool_name").map_err(wrong)?;
         let given = || asked.object("arguments").map_err(wrong);
         if self.is_recovery(&server, &name) {
-            return Ok(Errand::Recover(
+            return Ok(ExecPlan::Recover(
                 asked.value("arguments").map(|_| given()).transpose()?,
             ));
         }
         match self.servers.owner(&server)? {
-            Owner::Gateway(tool) => Err(unknown_tool(OURS, &name, vec![tool.name()])),
-            Owner::Server(_, server) => {
+            ToolOwner::Gateway(tool) => Err(unknown_tool(GATEWAY_NAME, &name, vec![tool.name()])),
+            ToolOwner::Server(_, server) => {
                 let offered = server.tool(&name)?;
                 let arguments = given()?;
-                let looks_for = looks_for(&asked).map_err(wrong)?;
+                let result_arguments = result_arguments(&asked).map_err(wrong)?;
                 let checked = checker(&offered.tool.item).check(&arguments);
                 checked.map_err(|rejection| self.rejected(&offered.tool, rejection))?;
-                Ok(Errand::Call {
+                Ok(ExecPlan::Call {
                     target: offered.target.clone(),
                     published: offered.published.clone(),
                     arguments,
-                    looks_for,
+                    result_arguments,
                 })
             }
         }
@@ -160,7 +160,7 @@ impl Facade {
     /// server can take its name; the recovery tool then has another name, so that cut texts can
     /// always be recovered.
     fn is_recovery(&self, server: &str, tool: &str) -> bool {
-        let Some(name) = self.recover.as_deref().filter(|_| server == OURS) else {
+        let Some(name) = self.recover.as_deref().filter(|_| server == GATEWAY_NAME) else {
             return false;
         };
         let known = [name, recover_tool::NAME, recover_tool::OTHER_NAME].contains(&tool);
@@ -169,7 +169,7 @@ impl Facade {
 
     fn rejected(&self, tool: &Tool, rejection: Rejection) -> Refusal {
         let Rejection { message, errors } = rejection;
-        let said = errors.iter().take(ERRORS_SAID).map(|(path, message)| {
+        let said = errors.iter().take(MAX_ERRORS_NAMED).map(|(path, message)| {
             // The message contains the name of an argument, but not the path inside it.
             match path.matches('/').count() {
                 0 | 1 => message.clone(),
@@ -187,7 +187,7 @@ impl Facade {
 }
 
 /// Returns the validator of a tool's arguments, which compiles the schema once.
-fn checker(tool: &Item) -> &Checker {
+fn checker(tool: &Item) -> &ArgumentChecker {
     tool.derived
-        .get_or_init(|| Checker::new(tool.raw.member("inputSchema").as_ref()))
+        .get_or_init(|| ArgumentChecker::new(tool.raw.member("inputSchema").as_ref()))
 }

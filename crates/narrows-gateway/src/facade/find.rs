@@ -7,8 +7,8 @@ use narrows_wire::Raw;
 use serde_json::json;
 
 use super::answer::{array, chars, result, wrapped};
-use super::request::Asked;
-use super::servers::{Offered, Owner, Refusal, Tool, refusal};
+use super::request::ToolArguments;
+use super::servers::{CallableTool, Refusal, Tool, ToolOwner, refusal};
 use super::{Facade, entry};
 
 pub(super) const NAME: &str = "search_tools";
@@ -37,7 +37,7 @@ impl Facade {
     pub(super) fn found(&self, arguments: Option<&Raw>) -> Result<Raw, Refusal> {
         let wrong = |error: String| refusal(&json!({ "error": error }));
         let names = ["query", "server_name", "limit"];
-        let asked = Asked::read(NAME, names, arguments).map_err(wrong)?;
+        let asked = ToolArguments::read(NAME, names, arguments).map_err(wrong)?;
         let query = asked.text("query").map_err(wrong)?;
         if query.trim().is_empty() || query.chars().nth(MAX_QUERY).is_some() {
             return Err(wrong(format!(
@@ -51,11 +51,11 @@ impl Facade {
         let server = match asked.optional_text("server_name").map_err(wrong)? {
             None => None,
             Some(name) => match self.servers.owner(&name)? {
-                Owner::Server(place, server) => {
+                ToolOwner::Server(place, server) => {
                     server.allowed()?;
                     Some(place)
                 }
-                Owner::Gateway(_) => return Ok(nothing_found()),
+                ToolOwner::Gateway(_) => return Ok(nothing_found()),
             },
         };
         let hits = self.index().search(&query, server, limit);
@@ -66,7 +66,7 @@ impl Facade {
         if tools.is_empty() {
             return Ok(nothing_found());
         }
-        let room = entry::Room {
+        let room = entry::EntryBudget {
             all: self.max_chars,
             some: (self.max_chars).saturating_sub(chars(&left_out(tools.len()))),
         };
@@ -113,10 +113,10 @@ impl Facade {
     }
 
     /// Returns a tool by its position in the index.
-    fn tool_at(&self, mut place: usize) -> Option<entry::Named<'_>> {
+    fn tool_at(&self, mut place: usize) -> Option<entry::NamedTool<'_>> {
         for server in self.servers.all() {
             match server.tools.get(place) {
-                Some(Offered { tool, .. }) => return Some((server.id(), tool)),
+                Some(CallableTool { tool, .. }) => return Some((server.id(), tool)),
                 None => place -= server.tools.len(),
             }
         }

@@ -4,8 +4,8 @@ use narrows_wire::{Raw, token};
 use serde_json::json;
 
 use super::answer::{array, chars, result, wrapped};
-use super::request::Asked;
-use super::servers::{OURS, Owner, Refusal, Server, refusal, unknown_tool};
+use super::request::ToolArguments;
+use super::servers::{GATEWAY_NAME, Refusal, Server, ToolOwner, refusal, unknown_tool};
 use super::{Facade, entry};
 
 pub(super) const NAME: &str = "inspect";
@@ -28,31 +28,33 @@ impl Facade {
     pub(super) fn inspected(&self, arguments: Option<&Raw>) -> Result<Raw, Refusal> {
         let wrong = |error: String| refusal(&json!({ "error": error }));
         let names = ["server_name", "tool_name", "cursor"];
-        let asked = Asked::read(NAME, names, arguments).map_err(wrong)?;
+        let asked = ToolArguments::read(NAME, names, arguments).map_err(wrong)?;
         let name = asked.text("server_name");
         let name = name.map_err(|error| self.servers.refusal(error))?;
         let tool = asked.optional_text("tool_name").map_err(wrong)?;
         let cursor = asked.optional_text("cursor").map_err(wrong)?;
         let owner = self.servers.owner(&name)?;
         match (owner, tool) {
-            (Owner::Server(_, server), Some(tool)) => {
+            (ToolOwner::Server(_, server), Some(tool)) => {
                 Ok(self.one((server.id(), &server.tool(&tool)?.tool)))
             }
-            (Owner::Server(_, server), None) => {
+            (ToolOwner::Server(_, server), None) => {
                 let server = server.allowed()?;
                 let id = server.id();
                 let tools: Vec<_> = server.tools().map(|tool| (id, tool)).collect();
                 self.several(id, &tools, cursor, Some(server))
             }
-            (Owner::Gateway(own), Some(tool)) if tool != own.name() => {
-                Err(unknown_tool(OURS, &tool, vec![own.name()]))
+            (ToolOwner::Gateway(own), Some(tool)) if tool != own.name() => {
+                Err(unknown_tool(GATEWAY_NAME, &tool, vec![own.name()]))
             }
-            (Owner::Gateway(own), Some(_)) => Ok(self.one((OURS, own))),
-            (Owner::Gateway(own), None) => self.several(OURS, &[(OURS, own)], cursor, None),
+            (ToolOwner::Gateway(own), Some(_)) => Ok(self.one((GATEWAY_NAME, own))),
+            (ToolOwner::Gateway(own), None) => {
+                self.several(GATEWAY_NAME, &[(GATEWAY_NAME, own)], cursor, None)
+            }
         }
     }
 
-    fn one(&self, named: entry::Named<'_>) -> Raw {
+    fn one(&self, named: entry::NamedTool<'_>) -> Raw {
         let (entry, text) = entry::single(named, self.max_chars, &self.settings);
         result(&[text], &wrapped(&entry))
     }
@@ -61,7 +63,7 @@ impl Facade {
     fn several(
         &self,
         id: &str,
-        tools: &[entry::Named<'_>],
+        tools: &[entry::NamedTool<'_>],
         cursor: Option<String>,
         server: Option<&Server>,
     ) -> Result<Raw, Refusal> {
@@ -79,11 +81,11 @@ impl Facade {
         let longest = chars(&note(id, total, total, total, Some(token::cursor(total))));
         let some = self.max_chars.saturating_sub(longest);
         let room = match start {
-            0 => entry::Room {
+            0 => entry::EntryBudget {
                 all: self.max_chars,
                 some,
             },
-            _ => entry::Room { all: some, some },
+            _ => entry::EntryBudget { all: some, some },
         };
         let page = entry::page(&tools[start..], room, &self.settings);
         let end = start + page.entries.len();
@@ -107,7 +109,7 @@ impl Facade {
     /// already contains them in full.
     fn instructions_of(&self, server: &Server, others: &[String]) -> Option<String> {
         let instructions = server.instructions.as_deref()?.trim();
-        if instructions.is_empty() || self.listing.tells(server, instructions) {
+        if instructions.is_empty() || self.listing.covers(server, instructions) {
             return None;
         }
         let head = format!("Instructions of {}:\n", server.id());

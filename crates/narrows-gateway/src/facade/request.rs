@@ -5,13 +5,13 @@ use narrows_wire::{Kind, Raw};
 
 /// The arguments of one call, by name. `null` counts as missing, because some clients send `null`
 /// for every optional argument.
-pub(super) struct Asked<const N: usize> {
+pub(super) struct ToolArguments<const N: usize> {
     tool: &'static str,
     names: [&'static str; N],
     values: [Option<Raw>; N],
 }
 
-impl<const N: usize> Asked<N> {
+impl<const N: usize> ToolArguments<N> {
     /// Reads the arguments of a call. Refuses unknown names, because a misspelt argument that is
     /// ignored would change the meaning of the call.
     pub(super) fn read(
@@ -22,7 +22,7 @@ impl<const N: usize> Asked<N> {
         let given = arguments.filter(|given| given.kind() != Kind::Null);
         let mut values = [const { None }; N];
         let Some(given) = given else {
-            return Ok(Asked {
+            return Ok(ToolArguments {
                 tool,
                 names,
                 values,
@@ -48,7 +48,7 @@ impl<const N: usize> Asked<N> {
             }
             values[slot] = Some(value).filter(|value| value.kind() != Kind::Null);
         }
-        Ok(Asked {
+        Ok(ToolArguments {
             tool,
             names,
             values,

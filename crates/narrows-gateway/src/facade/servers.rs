@@ -9,7 +9,7 @@ use narrows_wire::{ItemKind, Raw};
 use serde_json::{Value, json};
 
 use super::request::shortened;
-use super::{Hidden, Shelf, Shown, TaskOnly};
+use super::{HiddenTool, ServerTools, TaskOnlyTool, VisibleTool};
 use crate::error::{Error, did_you_mean};
 use crate::permit;
 use crate::target::Target;
@@ -18,18 +18,18 @@ use narrows_upstream::{Item, ListKind, Upstream};
 use narrows_wire::tool_result;
 
 /// The server name of the gateway's own tools.
-pub(super) const OURS: &str = "narrows";
+pub(super) const GATEWAY_NAME: &str = "narrows";
 
 /// The maximum number of servers and tools in one error.
-const SERVERS_TOLD: usize = 100;
-const TOOLS_TOLD: usize = 200;
+const MAX_SERVERS_NAMED: usize = 100;
+const MAX_TOOLS_NAMED: usize = 200;
 /// The maximum total length in bytes of the names in one error.
-const NAMES_TOLD: usize = 10_000;
+const MAX_NAME_CHARS: usize = 10_000;
 
 /// The reason why a request is refused.
 pub(super) enum Refusal {
     /// A result with advice on a correct request.
-    Told(Raw),
+    ErrorResult(Raw),
     /// The preset in force does not allow the request.
     Denied(Error),
 }
@@ -47,14 +47,14 @@ pub(super) struct Server {
     pub(super) upstream: Arc<Upstream>,
     pub(super) server_info: Raw,
     pub(super) instructions: Option<String>,
-    pub(super) tools: Vec<Offered>,
+    pub(super) tools: Vec<CallableTool>,
     denied: Option<Arc<Denial>>,
-    hidden: Vec<Hidden>,
-    task_only: Vec<TaskOnly>,
+    hidden: Vec<HiddenTool>,
+    task_only: Vec<TaskOnlyTool>,
 }
 
 /// A tool that may be called.
-pub(super) struct Offered {
+pub(super) struct CallableTool {
     pub(super) tool: Tool,
     pub(super) published: Box<str>,
     pub(super) target: Target,
@@ -69,7 +69,7 @@ pub(super) struct Tool {
 
 /// The owner of tools under a server name.
 #[derive(Clone, Copy)]
-pub(super) enum Owner<'a> {
+pub(super) enum ToolOwner<'a> {
     /// The server at this position.
     Server(usize, &'a Server),
     /// The gateway itself, with its own tool.
@@ -77,8 +77,12 @@ pub(super) enum Owner<'a> {
 }
 
 impl Servers {
-    pub(super) fn new(shelves: Vec<Shelf>, down: Vec<Arc<Upstream>>, cuts: bool) -> Servers {
-        let mut all: Vec<Server> = shelves.into_iter().map(Server::new).collect();
+    pub(super) fn new(
+        tools_by_server: Vec<ServerTools>,
+        down: Vec<Arc<Upstream>>,
+        cuts: bool,
+    ) -> Servers {
+        let mut all: Vec<Server> = tools_by_server.into_iter().map(Server::new).collect();
         all.sort_by(|a, b| a.id().cmp(b.id()));
         let recover = || {
             let item = Item::read(ListKind::Tools, recover_tool::tool(recover_tool::NAME))?;
@@ -122,12 +126,12 @@ impl Servers {
 
     /// Returns the server of this name. Returns the gateway itself if the name is the gateway's and
     /// no server has it.
-    pub(super) fn owner(&self, name: &str) -> Result<Owner<'_>, Refusal> {
+    pub(super) fn owner(&self, name: &str) -> Result<ToolOwner<'_>, Refusal> {
         if let Some((place, server)) = self.named(name) {
-            return Ok(Owner::Server(place, server));
+            return Ok(ToolOwner::Server(place, server));
         }
-        if let Some(recover) = self.recover.as_ref().filter(|_| name == OURS) {
-            return Ok(Owner::Gateway(recover));
+        if let Some(recover) = self.recover.as_ref().filter(|_| name == GATEWAY_NAME) {
+            return Ok(ToolOwner::Gateway(recover));
         }
         let is_down =
             |upstream: &&Arc<Upstream>| upstream.settings.id == name || &*upstream.slug == name;
@@ -140,25 +144,29 @@ impl Servers {
     /// Returns an error that lists the available servers.
     pub(super) fn refusal(&self, error: String) -> Refusal {
         let ids = self.offering().map(Server::id);
-        let (told, more) = some(ids, SERVERS_TOLD);
-        let mut said = json!({ "error": error, "available_servers": told });
+        let (listed, more) = some(ids, MAX_SERVERS_NAMED);
+        let mut body = json!({ "error": error, "available_servers": listed });
         if more > 0 {
-            said["more_servers"] = more.into();
+            body["more_servers"] = more.into();
         }
-        refusal(&said)
+        refusal(&body)
     }
 }
 
 impl Server {
-    fn new(shelf: Shelf) -> Server {
+    fn new(server_tools: ServerTools) -> Server {
         Server {
-            upstream: shelf.upstream,
-            server_info: shelf.server_info,
-            instructions: shelf.instructions,
-            tools: shelf.tools.into_iter().map(Offered::new).collect(),
-            denied: shelf.denied,
-            hidden: shelf.hidden,
-            task_only: shelf.task_only,
+            upstream: server_tools.upstream,
+            server_info: server_tools.server_info,
+            instructions: server_tools.instructions,
+            tools: server_tools
+                .tools
+                .into_iter()
+                .map(CallableTool::new)
+                .collect(),
+            denied: server_tools.denied,
+            hidden: server_tools.hidden,
+            task_only: server_tools.task_only,
         }
     }
 
@@ -181,33 +189,33 @@ impl Server {
     }
 
     /// Returns a usable tool by the server's own name for it or by its published name.
-    pub(super) fn has(&self, name: &str) -> Option<&Offered> {
-        let own = |offered: &&Offered| offered.tool.name() == name;
-        let published = |offered: &&Offered| *offered.published == *name;
+    pub(super) fn has(&self, name: &str) -> Option<&CallableTool> {
+        let own = |offered: &&CallableTool| offered.tool.name() == name;
+        let published = |offered: &&CallableTool| *offered.published == *name;
         let found = self.tools.iter().find(own);
         found.or_else(|| self.tools.iter().find(published))
     }
 
     /// Returns a usable tool, or the reason why there is none.
-    pub(super) fn tool(&self, name: &str) -> Result<&Offered, Refusal> {
+    pub(super) fn tool(&self, name: &str) -> Result<&CallableTool, Refusal> {
         if let Some(offered) = self.has(name) {
             return Ok(offered);
         }
-        let own = |hidden: &&Hidden| *hidden.name == *name;
-        let published = |hidden: &&Hidden| *hidden.published == *name;
+        let own = |hidden: &&HiddenTool| *hidden.name == *name;
+        let published = |hidden: &&HiddenTool| *hidden.published == *name;
         let hidden = self.hidden.iter().find(own);
         let hidden = hidden.or_else(|| self.hidden.iter().find(published));
-        if let Some(Hidden {
+        if let Some(HiddenTool {
             published, denial, ..
         }) = hidden
         {
             return Err(denied(ItemKind::Tool, published, denial));
         }
-        let is_named = |tool: &&TaskOnly| *tool.name == *name || *tool.published == *name;
+        let is_named = |tool: &&TaskOnlyTool| *tool.name == *name || *tool.published == *name;
         if let Some(tool) = self.task_only.iter().find(is_named) {
             let error = Error::needs_task(&tool.published, self.id());
-            let said = json!({ "error": error.to_string(), "code": error.word() });
-            return Err(refusal(&said));
+            let body = json!({ "error": error.to_string(), "code": error.as_str() });
+            return Err(refusal(&body));
         }
         self.allowed()?;
         let known: Vec<&str> = self.tools().map(Tool::name).collect();
@@ -215,9 +223,9 @@ impl Server {
     }
 }
 
-impl Offered {
-    fn new(shown: Shown) -> Offered {
-        Offered {
+impl CallableTool {
+    fn new(shown: VisibleTool) -> CallableTool {
+        CallableTool {
             tool: Tool::new(shown.item),
             published: shown.published,
             target: shown.target,
@@ -261,26 +269,26 @@ impl Tool {
 /// Returns the error for a tool that the server, or the gateway, does not have.
 pub(super) fn unknown_tool(server: &str, name: &str, mut known: Vec<&str>) -> Refusal {
     let nearest = names::nearest(name, known.iter().copied());
-    if known.len() > TOOLS_TOLD {
+    if known.len() > MAX_TOOLS_NAMED {
         known = names::by_likeness(name, known);
     }
-    let (told, more) = some(known.into_iter(), TOOLS_TOLD);
+    let (listed, more) = some(known.into_iter(), MAX_TOOLS_NAMED);
     let (name, server) = (shortened(name), shortened(server));
     let hint = did_you_mean(&nearest);
-    let mut said = json!({
+    let mut body = json!({
         "error": format!("Tool '{name}' not found on server '{server}'{hint}"),
-        "available_tools": told,
+        "available_tools": listed,
     });
     if more > 0 {
-        said["more_tools"] = more.into();
+        body["more_tools"] = more.into();
     }
-    said["nearest"] = nearest.into();
-    refusal(&said)
+    body["nearest"] = nearest.into();
+    refusal(&body)
 }
 
 /// Returns an error result.
-pub(super) fn refusal(said: &Value) -> Refusal {
-    Refusal::Told(tool_result::error(&said.to_string()))
+pub(super) fn refusal(body: &Value) -> Refusal {
+    Refusal::ErrorResult(tool_result::error(&body.to_string()))
 }
 
 fn denied(kind: ItemKind, name: &str, denial: &Arc<Denial>) -> Refusal {
@@ -289,13 +297,13 @@ fn denied(kind: ItemKind, name: &str, denial: &Arc<Denial>) -> Refusal {
 
 /// Returns the first names, and the number of further ones.
 fn some<'a>(names: impl Iterator<Item = &'a str>, most: usize) -> (Vec<String>, usize) {
-    let (mut told, mut more, mut length) = (Vec::new(), 0, 0);
+    let (mut listed, mut more, mut length) = (Vec::new(), 0, 0);
     for name in names {
         length += name.len();
-        match told.len() < most && length <= NAMES_TOLD {
-            true => told.push(name.to_owned()),
+        match listed.len() < most && length <= MAX_NAME_CHARS {
+            true => listed.push(name.to_owned()),
             false => more += 1,
         }
     }
-    (told, more)
+    (listed, more)
 }

@@ -6,7 +6,7 @@ use narrows_policy::preset::Pattern;
 #[derive(Debug, Clone, PartialEq)]
 pub struct FacadeSettings {
     /// The level of detail at which the description of `inspect` lists tools on lazy endpoints.
-    pub listing: Telling,
+    pub listing: ListingDetail,
     /// The maximum length of that description in characters. Longer ones are shortened.
     pub listing_max_chars: usize,
     /// True if the description contains the parameters of each tool.
@@ -28,7 +28,7 @@ pub struct FacadeSettings {
 impl Default for FacadeSettings {
     fn default() -> Self {
         FacadeSettings {
-            listing: Telling::Capped,
+            listing: ListingDetail::Capped,
             listing_max_chars: 10_000,
             signatures: true,
             pin: Vec::new(),
@@ -43,7 +43,7 @@ impl Default for FacadeSettings {
 
 /// The level of detail of tool descriptions, in descending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Telling {
+pub enum ListingDetail {
     /// The full description.
     Full,
     /// The beginning of the description.

@@ -1,19 +1,19 @@
 //! Tests of the facade with hand-written catalogues.
 
-mod dressing;
 mod executing;
 mod finding;
+mod formatting;
 mod inspecting;
 mod listing;
 
 use std::sync::Arc;
 
-use narrows_policy::preset::{DenialSource, Why};
+use narrows_policy::preset::{DenialReason, DenialSource};
 use narrows_wire::Raw;
 
 use super::*;
 use crate::settings::Structured;
-use crate::settings::{ShapeChoice, Telling};
+use crate::settings::{ListingDetail, ShapeChoice};
 use crate::testing;
 use narrows_upstream::ListKind;
 
@@ -31,10 +31,10 @@ fn form(room: usize) -> ResultForm {
 }
 
 /// Returns a server with these tools, each as its server lists it.
-fn shelf(id: &str, instructions: &str, tools: &[&str]) -> Shelf {
+fn server_tools(id: &str, instructions: &str, tools: &[&str]) -> ServerTools {
     let item = |text: &&str| Item::read(ListKind::Tools, raw(text)).expect("a test's tool");
     let upstream = upstream(id, &id.replace(['.', '/', ' ', '\n'], "_"));
-    let shown = |item: Item| Shown {
+    let shown = |item: Item| VisibleTool {
         published: format!("{id}__{}", item.key).into(),
         target: Target {
             upstream: upstream.clone(),
@@ -48,7 +48,7 @@ fn shelf(id: &str, instructions: &str, tools: &[&str]) -> Shelf {
         },
         item,
     };
-    Shelf {
+    ServerTools {
         server_info: raw(r#"{"name":"own"}"#),
         instructions: Some(instructions.to_owned()).filter(|text| !text.is_empty()),
         denied: None,
@@ -63,15 +63,15 @@ fn upstream(id: &str, slug: &str) -> Arc<Upstream> {
     testing::upstream(0, id, slug)
 }
 
-fn hidden(id: &str, name: &str) -> Hidden {
-    Hidden {
+fn hidden(id: &str, name: &str) -> HiddenTool {
+    HiddenTool {
         name: name.into(),
         published: format!("{id}__{name}").into(),
-        denial: denial(Why::Forbidden(format!("!{id}/{name}").into())),
+        denial: denial(DenialReason::Forbidden(format!("!{id}/{name}").into())),
     }
 }
 
-fn denial(why: Why) -> Arc<Denial> {
+fn denial(why: DenialReason) -> Arc<Denial> {
     Arc::new(Denial {
         source: DenialSource::Preset("careful".into()),
         why,
@@ -80,8 +80,8 @@ fn denial(why: Why) -> Arc<Denial> {
 
 /// Returns servers in unsorted order. Two have usable tools, one of them only some. Two have none:
 /// `secret` is denied by the preset, and `empty` has no tools.
-fn shelves() -> Vec<Shelf> {
-    let mut files = shelf(
+fn tools_by_server() -> Vec<ServerTools> {
+    let mut files = server_tools(
         "io.files/x",
         "File operations for\n  reading and writing files",
         &[
@@ -90,21 +90,26 @@ fn shelves() -> Vec<Shelf> {
         ],
     );
     files.hidden.push(hidden("io.files/x", "delete_file"));
-    let clock = shelf(
+    let clock = server_tools(
         "clock",
         "",
         &[
             r#"{"name":"now","description":"The time","inputSchema":{"type":"object","properties":{"zone":{"enum":["utc","local"]}}}}"#,
         ],
     );
-    let mut secret = shelf("secret", "Hidden things", &[]);
+    let mut secret = server_tools("secret", "Hidden things", &[]);
     secret.hidden.push(hidden("secret", "open"));
     secret.hidden.push(hidden("secret", "close"));
-    vec![files, clock, secret, shelf("empty", "Nothing here", &[])]
+    vec![
+        files,
+        clock,
+        secret,
+        server_tools("empty", "Nothing here", &[]),
+    ]
 }
 
-fn lazy(shelves: Vec<Shelf>) -> Facade {
-    facade(Way::Lazy, |_| {}, shelves, 80_000)
+fn lazy(tools_by_server: Vec<ServerTools>) -> Facade {
+    facade(FacadeMode::Lazy, |_| {}, tools_by_server, 80_000)
 }
 
 fn within(max_chars: usize) -> Policies {
@@ -116,15 +121,22 @@ fn within(max_chars: usize) -> Policies {
 }
 
 fn facade(
-    way: Way,
+    mode: FacadeMode,
     set: impl FnOnce(&mut FacadeSettings),
-    shelves: Vec<Shelf>,
+    tools_by_server: Vec<ServerTools>,
     max_chars: usize,
 ) -> Facade {
     let mut settings = FacadeSettings::default();
     set(&mut settings);
-    let down = vec![shelf("dead", "", &[]).upstream];
-    Facade::new(way, settings, shelves, down, &within(max_chars), true)
+    let down = vec![server_tools("dead", "", &[]).upstream];
+    Facade::new(
+        mode,
+        settings,
+        tools_by_server,
+        down,
+        &within(max_chars),
+        true,
+    )
 }
 
 /// Returns the texts of a result with its other members.

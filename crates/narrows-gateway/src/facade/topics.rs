@@ -9,7 +9,7 @@ use narrows_wire::Raw;
 use super::answer::chars;
 use super::servers::{Server, Servers, Tool};
 use super::settings::FacadeSettings;
-use super::telling::{Lines, Listing, folded, grouped};
+use super::tool_index::{LineBuffer, ToolIndex, folded, grouped};
 
 const HEAD: &str = "Find tools of MCP servers by what they do. The best matches come with \
     their schemas, ready to call with exec. Describe the task in a few words; different \
@@ -54,8 +54,8 @@ static STOP: LazyLock<HashSet<&str>> = LazyLock::new(|| {
 });
 
 /// Returns the description, with at most half the length allowed for `inspect` on lazy endpoints.
-pub(super) fn listing(servers: &Servers, settings: &FacadeSettings) -> Listing {
-    Listing::without_instructions(description(servers, settings))
+pub(super) fn listing(servers: &Servers, settings: &FacadeSettings) -> ToolIndex {
+    ToolIndex::without_instructions(description(servers, settings))
 }
 
 fn description(servers: &Servers, settings: &FacadeSettings) -> String {
@@ -65,12 +65,12 @@ fn description(servers: &Servers, settings: &FacadeSettings) -> String {
         return format!("{HEAD}\n  (none at the moment)");
     }
     for length in LENGTHS {
-        if let Some(text) = told(&said, length, limit) {
+        if let Some(text) = render(&said, length, limit) {
             return text;
         }
     }
-    let rest = |told: usize| format!("  ... and {} more", grouped(said.len() - told));
-    let mut lines = match Lines::new(HEAD, limit.saturating_sub(chars(&rest(0)) + 1)) {
+    let rest = |render: usize| format!("  ... and {} more", grouped(said.len() - render));
+    let mut lines = match LineBuffer::new(HEAD, limit.saturating_sub(chars(&rest(0)) + 1)) {
         Some(lines) => lines,
         None => return HEAD.to_owned(),
     };
@@ -82,8 +82,8 @@ fn description(servers: &Servers, settings: &FacadeSettings) -> String {
 }
 
 /// Returns the description of all servers with a limited number of characters for each.
-fn told(said: &[(String, Vec<String>)], length: usize, limit: usize) -> Option<String> {
-    let mut lines = Lines::new(HEAD, limit)?;
+fn render(said: &[(String, Vec<String>)], length: usize, limit: usize) -> Option<String> {
+    let mut lines = LineBuffer::new(HEAD, limit)?;
     for (line, topics) in said {
         let mut line = line.clone();
         let mut room = length;
@@ -140,11 +140,11 @@ fn said(server: &Server) -> (String, Vec<String>) {
 fn introduction(server: &Server, text: &str) -> Option<String> {
     let own = own_words(server);
     let sentence = first_sentence(text);
-    let mut telling = words(&sentence)
+    let mut tool_index = words(&sentence)
         .map(singular)
         .filter(|word| !own.contains(word) && !STOP.contains(&**word));
-    let is_helpful = telling.next().is_some() && telling.next().is_some();
-    drop(telling);
+    let is_helpful = tool_index.next().is_some() && tool_index.next().is_some();
+    drop(tool_index);
     Some(sentence).filter(|sentence| is_helpful && chars(sentence) <= SENTENCE)
 }
 

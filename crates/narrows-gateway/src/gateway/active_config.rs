@@ -8,10 +8,10 @@ use narrows_policy::Principal;
 use narrows_policy::names;
 use narrows_policy::preset::{Preset, Presets};
 
-use super::{Applied, Door};
-use crate::catalogue::{Part, Plan, Scope};
+use super::{Applied, Entrypoint};
+use crate::catalogue::{EndpointScope, ViewPart, ViewPlan};
 use crate::endpoint::{ClientPresets, Endpoint, PresetView};
-use crate::feed::Feed;
+use crate::event_bus::EventBus;
 use crate::meter::Meter;
 use crate::plain::{PlainOnly, PlainRoutes, PlainServices};
 use crate::server_observer::ServerObserver;
@@ -36,9 +36,9 @@ pub(crate) struct ActiveConfig {
 
 /// The inputs of configurations that outlive each of them.
 pub(crate) struct ConfigContext {
-    pub(crate) surroundings: Arc<UpstreamContext>,
+    pub(crate) upstream_context: Arc<UpstreamContext>,
     pub(crate) meter: Arc<Meter>,
-    pub(crate) feed: Arc<Feed>,
+    pub(crate) event_bus: Arc<EventBus>,
     pub(super) shaping: Arc<Shaping>,
     pub(super) plain: Arc<PlainServices>,
 }
@@ -46,14 +46,14 @@ pub(crate) struct ConfigContext {
 impl ConfigContext {
     /// Returns the observer of a server, by the server's id.
     pub(crate) fn observer(&self, id: &str) -> Arc<dyn UpstreamObserver> {
-        Arc::new(ServerObserver::new(id, &self.meter, &self.feed))
+        Arc::new(ServerObserver::new(id, &self.meter, &self.event_bus))
     }
 }
 
 impl ConfigContext {
     /// Creates a server that is reachable only by plain JSON-RPC.
     fn plain_only(&self, own: &RpcServer) -> PlainOnly {
-        let around = self.surroundings.clone();
+        let around = self.upstream_context.clone();
         let index = around.numbers.of(&own.id);
         let kind = UpstreamKind::Remote(own.remote.clone());
         let settings = UpstreamSettings::new(&own.id, kind);
@@ -67,7 +67,7 @@ impl ConfigContext {
 }
 
 /// A server that is started, replaced or stopped.
-pub(super) struct Turnover {
+pub(super) struct Replacement {
     pub(super) old: Option<Arc<Upstream>>,
     pub(super) new: Option<Arc<Upstream>>,
 }
@@ -76,7 +76,7 @@ impl ActiveConfig {
     pub(super) fn first(settings: Settings, context: &ConfigContext) -> ActiveConfig {
         let slugs = slugs(&settings);
         let upstreams = settings.upstreams.iter().zip(slugs).map(|(own, slug)| {
-            let around = context.surroundings.clone();
+            let around = context.upstream_context.clone();
             let index = around.numbers.of(&own.upstream.id);
             let observer = context.observer(&own.upstream.id);
             let settings = own.upstream.clone();
@@ -92,18 +92,18 @@ impl ActiveConfig {
         &self,
         settings: Settings,
         context: &ConfigContext,
-    ) -> (ActiveConfig, Vec<Turnover>) {
-        let mut turnovers = Vec::new();
+    ) -> (ActiveConfig, Vec<Replacement>) {
+        let mut replacements = Vec::new();
         let slugs = slugs(&settings);
         let mut upstreams = Vec::new();
         for (server, slug) in settings.upstreams.iter().zip(slugs) {
             let own = &server.upstream;
             let old = self.upstream(&own.id);
             let upstream = match old {
-                Some(old) if old.goes_on_as(own, &slug) => old.clone(),
+                Some(old) if old.can_keep_running(own, &slug) => old.clone(),
                 Some(old) => Arc::new(old.successor(own.clone(), &slug)),
                 None => {
-                    let around = context.surroundings.clone();
+                    let around = context.upstream_context.clone();
                     let index = around.numbers.of(&own.id);
                     let observer = context.observer(&own.id);
                     let settings = own.clone();
@@ -111,7 +111,7 @@ impl ActiveConfig {
                 }
             };
             if !old.is_some_and(|old| Arc::ptr_eq(old, &upstream)) {
-                turnovers.push(Turnover {
+                replacements.push(Replacement {
                     old: old.cloned(),
                     new: Some(upstream.clone()),
                 });
@@ -122,12 +122,17 @@ impl ActiveConfig {
             let mut ids = settings.upstreams.iter().map(|own| &own.upstream.id);
             !ids.any(|id| *id == old.settings.id)
         };
-        turnovers.extend(self.upstreams.iter().filter(is_gone).map(|old| Turnover {
-            old: Some(old.clone()),
-            new: None,
-        }));
+        replacements.extend(
+            self.upstreams
+                .iter()
+                .filter(is_gone)
+                .map(|old| Replacement {
+                    old: Some(old.clone()),
+                    new: None,
+                }),
+        );
         let next = ActiveConfig::of(settings, upstreams, context, Some(self));
-        (next, turnovers)
+        (next, replacements)
     }
 
     /// Returns the configuration with one server restarted, or `None` if the server does not exist
@@ -136,7 +141,7 @@ impl ActiveConfig {
         &self,
         id: &str,
         context: &ConfigContext,
-    ) -> Option<(ActiveConfig, Vec<Turnover>)> {
+    ) -> Option<(ActiveConfig, Vec<Replacement>)> {
         let found = |upstream: &&Arc<Upstream>| upstream.settings.id == id;
         let old = self.upstreams.iter().find(found)?;
         if !old.settings.enabled {
@@ -152,11 +157,11 @@ impl ActiveConfig {
         };
         let upstreams = self.upstreams.iter().map(one).collect();
         let next = ActiveConfig::of(self.settings.clone(), upstreams, context, Some(self));
-        let turnover = Turnover {
+        let replacement = Replacement {
             old: Some(old.clone()),
             new: Some(new),
         };
-        Some((next, vec![turnover]))
+        Some((next, vec![replacement]))
     }
 
     fn of(
@@ -196,16 +201,16 @@ impl ActiveConfig {
             settings,
         };
         // Built even without clients, because operators see these views too.
-        for endpoint in config.doors() {
+        for endpoint in config.entrypoints() {
             config.preset_view(endpoint, &ClientPresets::default());
         }
         config
     }
 
-    pub(crate) fn endpoint(&self, door: Door<'_>) -> Option<&Arc<Endpoint>> {
-        match door {
-            Door::Endpoint(name) => self.named(name, false),
-            Door::Server(id) => {
+    pub(crate) fn endpoint(&self, entrypoint: Entrypoint<'_>) -> Option<&Arc<Endpoint>> {
+        match entrypoint {
+            Entrypoint::Endpoint(name) => self.named(name, false),
+            Entrypoint::Server(id) => {
                 let by_slug = || {
                     let mut all = self.upstreams.iter();
                     all.find(|upstream| &*upstream.slug == id)
@@ -218,11 +223,11 @@ impl ActiveConfig {
 
     /// Returns true if the endpoint belongs to this configuration.
     pub(super) fn has(&self, endpoint: &Arc<Endpoint>) -> bool {
-        let mut all = self.doors();
+        let mut all = self.entrypoints();
         all.any(|other| Arc::ptr_eq(other, endpoint))
     }
 
-    pub(super) fn doors(&self) -> impl Iterator<Item = &Arc<Endpoint>> {
+    pub(super) fn entrypoints(&self) -> impl Iterator<Item = &Arc<Endpoint>> {
         self.endpoints.iter().chain(&self.singles)
     }
 
@@ -251,8 +256,8 @@ impl ActiveConfig {
         all.find(|upstream| upstream.index == index)
     }
 
-    pub(crate) fn parts(&self) -> Vec<Part> {
-        let part = |upstream: &Arc<Upstream>| Part {
+    pub(crate) fn parts(&self) -> Vec<ViewPart> {
+        let part = |upstream: &Arc<Upstream>| ViewPart {
             upstream: upstream.clone(),
             offer: upstream.offer(),
         };
@@ -272,7 +277,7 @@ impl ActiveConfig {
 
     /// Returns the plan for the views of an endpoint under these presets. The views of a removed
     /// endpoint are empty.
-    pub(super) fn plan(&self, endpoint: &Endpoint, bound: &ClientPresets) -> Plan {
+    pub(super) fn plan(&self, endpoint: &Endpoint, bound: &ClientPresets) -> ViewPlan {
         let servers = || {
             let numbers = self.upstreams.iter().map(|upstream| upstream.index);
             numbers.zip(&self.settings.upstreams)
@@ -287,7 +292,7 @@ impl ActiveConfig {
                     None => (usize::MAX, top, Some(Arc::new(Preset::nothing("")))),
                 };
                 let policies = Policies::single(top, shape, shapes());
-                (Scope::Single(index), policies, own)
+                (EndpointScope::Single(index), policies, own)
             }
             false => {
                 let mut all = self.settings.endpoints.iter();
@@ -296,15 +301,15 @@ impl ActiveConfig {
                 let policies = Policies::joined(top, settings.shape, shapes())
                     .with_structured(settings.structured);
                 let own = settings.preset.as_deref().map(|id| self.presets.get(id));
-                (Scope::Joined(settings), policies, own)
+                (EndpointScope::Joined(settings), policies, own)
             }
         };
         let filters = servers().map(|(number, own)| (number, &own.tool_filter));
         let named = |id: &Option<String>| id.as_deref().map(|id| self.presets.get(id));
         let own = named(&bound.instead).or(own);
-        Plan {
+        ViewPlan {
             scope,
-            preset: Preset::both(own, named(&bound.besides)),
+            preset: Preset::both(own, named(&bound.additional)),
             filters: Arc::new(filters.collect()),
             policies: Arc::new(policies),
             instructions_max_chars: self.settings.instructions_max_chars,
@@ -315,7 +320,7 @@ impl ActiveConfig {
     pub(super) fn bound(&self, principal: &Principal, instead: Option<String>) -> ClientPresets {
         ClientPresets {
             instead,
-            besides: self.client(principal).and_then(|own| own.preset.clone()),
+            additional: self.client(principal).and_then(|own| own.preset.clone()),
         }
     }
 

@@ -2,8 +2,8 @@
 
 use narrows_policy::Principal;
 
-use super::{Door, Gateway, Inner};
-use crate::clients::{ClientPermit, ClientReport, Peer, Unidentified};
+use super::{Entrypoint, Gateway, Inner};
+use crate::clients::{ClientPermit, ClientReport, IdentifyError, PeerAddress};
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::settings::ClientSettings;
@@ -14,23 +14,23 @@ impl Gateway {
     pub async fn identify(
         &self,
         token: Option<&str>,
-        peer: Peer,
-    ) -> Result<Principal, Unidentified> {
+        peer: PeerAddress,
+    ) -> Result<Principal, IdentifyError> {
         self.0.services.clients.identify(token, peer).await
     }
 
     /// Returns true if the principal may use the endpoint. Does not check that the endpoint exists.
     /// [`Principal::Anonymous`] has all rights while no clients are configured, and otherwise none.
-    pub fn may_enter(&self, principal: &Principal, door: Door<'_>) -> bool {
-        self.0.may_enter(principal, door)
+    pub fn may_enter(&self, principal: &Principal, entrypoint: Entrypoint<'_>) -> bool {
+        self.0.may_enter(principal, entrypoint)
     }
 
     /// Returns true if the principal may use plain JSON-RPC to a server, by any name that this
     /// route accepts.
     pub fn may_forward(&self, principal: &Principal, server: &str) -> bool {
-        self.0.services.clients.may(principal, |doors| {
+        self.0.services.clients.may(principal, |entrypoints| {
             let id = self.0.config().plain_routes.id_of(server);
-            doors.has_server(id.as_deref().unwrap_or(server))
+            entrypoints.has_server(id.as_deref().unwrap_or(server))
         })
     }
 
@@ -39,7 +39,7 @@ impl Gateway {
         self.0
             .services
             .clients
-            .may(principal, |doors| doors.has_pruner())
+            .may(principal, |entrypoints| entrypoints.has_pruner())
     }
 
     /// Permits one request outside sessions, within the limits of its client.
@@ -63,24 +63,26 @@ impl Gateway {
 }
 
 impl Inner {
-    pub(crate) fn may_enter(&self, principal: &Principal, door: Door<'_>) -> bool {
-        self.services.clients.may(principal, |doors| match door {
-            Door::Endpoint(name) => doors.has_endpoint(name),
-            // Rights refer to ids, but clients may also use slugs.
-            Door::Server(name) => match self.config().endpoint(door) {
-                Some(endpoint) => doors.has_server(&endpoint.name),
-                None => doors.has_server(name),
-            },
-        })
+    pub(crate) fn may_enter(&self, principal: &Principal, entrypoint: Entrypoint<'_>) -> bool {
+        self.services
+            .clients
+            .may(principal, |entrypoints| match entrypoint {
+                Entrypoint::Endpoint(name) => entrypoints.has_endpoint(name),
+                // Rights refer to ids, but clients may also use slugs.
+                Entrypoint::Server(name) => match self.config().endpoint(entrypoint) {
+                    Some(endpoint) => entrypoints.has_server(&endpoint.name),
+                    None => entrypoints.has_server(name),
+                },
+            })
     }
 }
 
 impl Endpoint {
     /// Returns the entry point of the endpoint.
-    pub(crate) fn door(&self) -> Door<'_> {
+    pub(crate) fn entrypoint(&self) -> Entrypoint<'_> {
         match self.single {
-            false => Door::Endpoint(&self.name),
-            true => Door::Server(&self.name),
+            false => Entrypoint::Endpoint(&self.name),
+            true => Entrypoint::Server(&self.name),
         }
     }
 }

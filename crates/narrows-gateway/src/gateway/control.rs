@@ -8,11 +8,11 @@ use narrows_policy::Principal;
 use narrows_wire::Raw;
 use tokio::time::timeout;
 
-use super::active_config::{ActiveConfig, Turnover, difference};
-use super::{Applied, Gateway, Hearing, Inner};
+use super::active_config::{ActiveConfig, Replacement, difference};
+use super::{Applied, Gateway, Inner, SharedLinkHandler};
 use crate::call::ViewSource;
 use crate::endpoint::{ClientPresets, Endpoint};
-use crate::feed::Happening;
+use crate::event_bus::GatewayEvent;
 use crate::session::{Session, SessionHost};
 use crate::settings::{EndpointSettings, Expose, ModelReads, Settings};
 use narrows_upstream::{ListKind, SharedNotificationHandler, Upstream, supervise};
@@ -22,7 +22,7 @@ const LONGEST_CALL: Duration = Duration::from_secs(3_600);
 
 /// The maximum length of a program's name in reports. The name comes from the client and may have
 /// any length.
-const NAME_TOLD: usize = 100;
+const MAX_NAME: usize = 100;
 
 /// A session, for operators.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,13 +98,13 @@ impl Gateway {
         if settings == old.settings {
             return applied;
         }
-        let (next, turnovers) = old.next(settings, &inner.context);
-        inner.take_up(&mut built, next, turnovers);
+        let (next, replacements) = old.next(settings, &inner.context);
+        inner.activate(&mut built, next, replacements);
         drop(built);
         inner.meter().reloaded(true);
         inner
-            .feed
-            .tell(|| Happening::SettingsChanged(applied.clone()));
+            .event_bus
+            .emit(|| GatewayEvent::SettingsChanged(applied.clone()));
         applied
     }
 
@@ -112,10 +112,11 @@ impl Gateway {
     pub fn restart(&self, server: &str) -> bool {
         let inner = &self.0;
         let mut built = inner.built.lock();
-        let Some((next, turnovers)) = inner.config().with_restarted(server, &inner.context) else {
+        let Some((next, replacements)) = inner.config().with_restarted(server, &inner.context)
+        else {
             return false;
         };
-        inner.take_up(&mut built, next, turnovers);
+        inner.activate(&mut built, next, replacements);
         true
     }
 
@@ -169,11 +170,13 @@ impl Gateway {
         let found = found.ok_or(SwitchError::UnknownSession(session))?;
         let old = found.view();
         found.choose_preset(preset);
-        inner.turn(&found, &config);
+        inner.update_presets(&found, &config);
         let endpoint = found.endpoint().label();
-        inner.tell_differences(vec![(found, old)], &config.parts());
-        inner.feed.tell(|| Happening::ListsChanged { endpoint });
-        inner.feed.tell(|| Happening::PresetSwitched {
+        inner.notify_changed_sessions(vec![(found, old)], &config.parts());
+        inner
+            .event_bus
+            .emit(|| GatewayEvent::ListsChanged { endpoint });
+        inner.event_bus.emit(|| GatewayEvent::PresetSwitched {
             session,
             preset: preset.map(str::to_owned),
         });
@@ -190,12 +193,17 @@ impl Gateway {
 impl Inner {
     /// Replaces the configuration. The caller holds the lock of `built`, so that no other task
     /// builds views or opens sessions at the same time.
-    fn take_up(self: &Arc<Self>, built: &mut u64, next: ActiveConfig, turnovers: Vec<Turnover>) {
-        let count = self.surroundings.changes.count();
+    fn activate(
+        self: &Arc<Self>,
+        built: &mut u64,
+        next: ActiveConfig,
+        replacements: Vec<Replacement>,
+    ) {
+        let count = self.upstream_context.changes.count();
         let seen = self.seen();
-        for endpoint in next.doors() {
+        for endpoint in next.entrypoints() {
             if endpoint.renew(&next.parts(), |presets| next.plan(endpoint, presets)) {
-                self.feed.tell(|| Happening::ListsChanged {
+                self.event_bus.emit(|| GatewayEvent::ListsChanged {
                     endpoint: endpoint.label(),
                 });
             }
@@ -209,21 +217,21 @@ impl Inner {
             // A connection must not outlive the token that opened it.
             let principal = &session.caller().principal;
             let stays = next.has(session.endpoint())
-                && self.may_enter(principal, session.endpoint().door());
+                && self.may_enter(principal, session.endpoint().entrypoint());
             match stays {
                 true => {
-                    self.turn(&session, &next);
+                    self.update_presets(&session, &next);
                     staying.push((session, view));
                 }
                 false => session.close(),
             }
         }
-        self.tell_differences(staying, &next.parts());
+        self.notify_changed_sessions(staying, &next.parts());
         self.meter().retain(
             |id| next.serves(id),
-            |door| next.doors().any(|own| *own.label() == *door),
+            |entrypoint| next.entrypoints().any(|own| *own.label() == *entrypoint),
         );
-        for Turnover { old, new } in turnovers {
+        for Replacement { old, new } in replacements {
             if let Some(old) = &old {
                 old.retire(new.clone());
             }
@@ -233,20 +241,24 @@ impl Inner {
             let inner = self.clone();
             self.services
                 .tasks
-                .spawn(async move { inner.turn_over(old, new).await });
+                .spawn(async move { inner.replace_instance(old, new).await });
         }
     }
 
     /// Switches a session to the view under the presets that now bind it.
-    fn turn(&self, session: &Session, config: &ActiveConfig) {
+    fn update_presets(&self, session: &Session, config: &ActiveConfig) {
         let bound = config.bound(&session.caller().principal, session.own_preset());
-        session.turn_to(config.preset_view(session.endpoint(), &bound));
+        session.set_preset_view(config.preset_view(session.endpoint(), &bound));
     }
 
     /// Ends one instance of a server and starts the next. Both run at the same time only while
     /// calls are in flight, which must not be lost. Otherwise the old instance ends first, because
     /// the server may need exclusive resources.
-    async fn turn_over(self: Arc<Self>, old: Option<Arc<Upstream>>, new: Option<Arc<Upstream>>) {
+    async fn replace_instance(
+        self: Arc<Self>,
+        old: Option<Arc<Upstream>>,
+        new: Option<Arc<Upstream>>,
+    ) {
         let busy = match &old {
             Some(old) if old.calls_in_flight() > 0 => true,
             Some(old) => {
@@ -280,20 +292,21 @@ impl Inner {
         }
         // The server may have been added again with a new instance.
         if self.config().numbered(old.index).is_none() {
-            self.surroundings.definitions.forget(old.index);
+            self.upstream_context.definitions.forget(old.index);
         }
     }
 
     /// Starts the supervision of a server instance, unless the instance has been retired.
     pub(super) fn begin(self: &Arc<Self>, upstream: &Arc<Upstream>) {
         if upstream.is_retired() || !upstream.settings.enabled {
-            return upstream.has_gone();
+            return upstream.mark_gone();
         }
-        let ears: Arc<dyn SharedNotificationHandler> = Arc::new(Hearing(Arc::downgrade(self)));
+        let ears: Arc<dyn SharedNotificationHandler> =
+            Arc::new(SharedLinkHandler(Arc::downgrade(self)));
         let upstream = upstream.clone();
         self.services.tasks.spawn(async move {
             supervise(upstream.clone(), upstream.ending(), ears).await;
-            upstream.has_gone();
+            upstream.mark_gone();
         });
     }
 
@@ -316,7 +329,7 @@ fn report(session: &Arc<Session>) -> SessionReport {
             Principal::Client(known) => Some(known.name.to_string()),
             Principal::Local | Principal::Anonymous => None,
         },
-        program: name.map(|name| name.chars().take(NAME_TOLD).collect()),
+        program: name.map(|name| name.chars().take(MAX_NAME).collect()),
         revision: caller.revision.as_str(),
         model_reads: session.result_traits().reads,
         own_preset: session.own_preset(),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{Gateway, Inner};
-use crate::meter::{self, Family, Label, Meter};
+use crate::meter::{self, Meter, MetricFamily, MetricLabel};
 use narrows_results::shaping::{Saved, Savings};
 
 /// The possible states of a server.
@@ -18,9 +18,9 @@ impl Gateway {
 
     /// Returns all measurements. Reads `/proc` and may wait for the recovery store, so it must run
     /// on a thread that may block.
-    pub fn measure(&self) -> Vec<Family> {
+    pub fn measure(&self) -> Vec<MetricFamily> {
         let inner = &self.0;
-        let build = Family::gauge("narrows_build_info", "Version of the program.");
+        let build = MetricFamily::gauge("narrows_build_info", "Version of the program.");
         let version = ("version", env!("CARGO_PKG_VERSION").into());
         let mut families = vec![build.with([version], 1.0)];
         families.extend(inner.meter().families());
@@ -44,14 +44,15 @@ impl Inner {
         &self.meter
     }
 
-    fn of_upstreams(&self) -> [Family; 2] {
-        let mut states = Family::gauge(
+    fn of_upstreams(&self) -> [MetricFamily; 2] {
+        let mut states = MetricFamily::gauge(
             "narrows_upstream_state",
             "1 for the current state of a server, otherwise 0.",
         );
-        let mut links = Family::gauge("narrows_upstream_links", "Open connections to a server.");
+        let mut links =
+            MetricFamily::gauge("narrows_upstream_links", "Open connections to a server.");
         for upstream in &self.config().upstreams {
-            let server = ("server", Label::from(upstream.settings.id.clone()));
+            let server = ("server", MetricLabel::from(upstream.settings.id.clone()));
             let is = upstream.state().as_str();
             for state in STATES {
                 let value = f64::from(u8::from(state == is));
@@ -62,34 +63,34 @@ impl Inner {
         [states, links]
     }
 
-    fn of_queues(&self) -> [Family; 2] {
+    fn of_queues(&self) -> [MetricFamily; 2] {
         let sessions = self.sessions.lock();
         let waiting = sessions.values().map(|session| session.waiting());
         let (sum, max) = waiting.fold((0, 0), |(sum, max), waiting| {
             (sum + waiting, waiting.max(max))
         });
         drop(sessions);
-        let all = Family::gauge(
+        let all = MetricFamily::gauge(
             "narrows_queued_messages",
             "Messages outside calls that wait to be sent to clients.",
         );
-        let longest = Family::gauge(
+        let longest = MetricFamily::gauge(
             "narrows_queued_messages_max",
             "Messages outside calls that wait for the client with the longest queue.",
         );
         [all.with([], sum), longest.with([], max)]
     }
 
-    fn of_memory(&self) -> [Family; 4] {
-        let mut held = Family::gauge(
+    fn of_memory(&self) -> [MetricFamily; 4] {
+        let mut held = MetricFamily::gauge(
             "narrows_held_bytes",
             "Bytes held for clients: request bodies, and responses that wait to be written.",
         );
-        let mut limit = Family::gauge(
+        let mut limit = MetricFamily::gauge(
             "narrows_held_bytes_limit",
             "Limit on the bytes held for all clients.",
         );
-        let mut refused = Family::counter(
+        let mut refused = MetricFamily::counter(
             "narrows_held_bytes_refused_total",
             "Messages refused because too many bytes were held.",
         );
@@ -101,7 +102,7 @@ impl Inner {
             limit.add([("of", of.into())], budget.limit());
             refused.add([("of", of.into())], budget.refused());
         }
-        let closed = Family::counter(
+        let closed = MetricFamily::counter(
             "narrows_slow_readers_closed_total",
             "Connections closed because their clients did not read while too many bytes were held.",
         );
@@ -109,32 +110,32 @@ impl Inner {
         [held, limit, refused, closed]
     }
 
-    fn of_recovery(&self) -> [Family; 2] {
-        let fill = self.shaping.store().fill();
-        let texts = Family::gauge("narrows_recovery_texts", "Texts in the recovery store.");
-        let bytes = Family::gauge(
+    fn of_recovery(&self) -> [MetricFamily; 2] {
+        let usage = self.shaping.store().usage();
+        let texts = MetricFamily::gauge("narrows_recovery_texts", "Texts in the recovery store.");
+        let bytes = MetricFamily::gauge(
             "narrows_recovery_bytes",
             "Size of the texts in the recovery store.",
         );
-        [texts.with([], fill.texts), bytes.with([], fill.bytes)]
+        [texts.with([], usage.texts), bytes.with([], usage.bytes)]
     }
 
     /// Returns the shaping counters of configured servers only, because the account keeps removed
     /// servers for as long as the process runs.
-    fn of_shaping(&self) -> [Family; 3] {
+    fn of_shaping(&self) -> [MetricFamily; 3] {
         let mut by_server: HashMap<String, Saved> = HashMap::new();
         for tool in self.shaping.account().savings().tools {
             by_server.entry(tool.server).or_default().add(&tool.saved);
         }
-        let mut results = Family::counter(
+        let mut results = MetricFamily::counter(
             "narrows_shaping_results_total",
             "Results over their budget, by whether they could be shortened.",
         );
-        let mut chars = Family::counter(
+        let mut chars = MetricFamily::counter(
             "narrows_shaping_chars_total",
             "Characters of shortened results, before and after.",
         );
-        let mut tokens = Family::counter(
+        let mut tokens = MetricFamily::counter(
             "narrows_shaping_tokens_total",
             "Estimated tokens of shortened results, before and after.",
         );

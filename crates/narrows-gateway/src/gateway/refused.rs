@@ -1,14 +1,14 @@
 //! Reports of configurations that could not be applied.
 
 use super::Gateway;
-use crate::feed::Happening;
+use crate::event_bus::GatewayEvent;
 
 impl Gateway {
     /// Reports that a new configuration is invalid. Called by the crate that reads configuration
     /// files, because this crate does not.
-    pub fn tell_refused(&self, problems: &[String]) {
+    pub fn publish_rejected_settings(&self, problems: &[String]) {
         self.0.meter().reloaded(false);
-        self.0.feed.tell(|| Happening::SettingsRefused {
+        self.0.event_bus.emit(|| GatewayEvent::SettingsRefused {
             problems: problems.to_vec(),
         });
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use narrows_policy::preset::{Denial, Preset};
 use narrows_wire::{ItemKind, Raw};
 
-use super::{Door, Gateway, Inner};
+use super::{Entrypoint, Gateway, Inner};
 use crate::catalogue::View;
 use crate::endpoint::ClientPresets;
 use crate::error::NEEDS_TASK;
@@ -141,7 +141,7 @@ impl Gateway {
     /// own. Returns `None` for an unknown endpoint.
     pub fn listed(&self, endpoint: &str) -> Option<Vec<Raw>> {
         self.0.refresh_views();
-        let view = self.0.usual_view(endpoint)?;
+        let view = self.0.default_view(endpoint)?;
         let page = view.listing(ListKind::Tools).page(None).ok()?;
         let tools = page.member(ListKind::Tools.member())?;
         Some(tools.elements().collect())
@@ -150,7 +150,7 @@ impl Gateway {
     /// Like [`Gateway::listed`], with the server of each tool.
     pub fn catalogue(&self, endpoint: &str) -> Option<Vec<ListedTool>> {
         let listed = self.listed(endpoint)?;
-        let view = self.0.usual_view(endpoint)?;
+        let view = self.0.default_view(endpoint)?;
         let config = self.0.config();
         let published = view.published(ListKind::Tools).into_iter();
         let servers: HashMap<String, usize> = published
@@ -176,16 +176,16 @@ impl Gateway {
 
     /// Returns the name of the gateway's recovery tool on an endpoint, or `None` if nothing is cut.
     pub fn recover_tool(&self, endpoint: &str) -> Option<Arc<str>> {
-        let view = self.0.usual_view(endpoint)?;
+        let view = self.0.default_view(endpoint)?;
         view.recover().map(|recover| recover.name.clone())
     }
 }
 
 impl Inner {
     /// Returns the view of an endpoint for clients without a preset of their own.
-    pub(super) fn usual_view(&self, endpoint: &str) -> Option<Arc<View>> {
+    pub(super) fn default_view(&self, endpoint: &str) -> Option<Arc<View>> {
         let config = self.config();
-        let endpoint = config.endpoint(Door::Endpoint(endpoint))?;
+        let endpoint = config.endpoint(Entrypoint::Endpoint(endpoint))?;
         Some(
             config
                 .preset_view(endpoint, &ClientPresets::default())

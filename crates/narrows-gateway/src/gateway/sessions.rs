@@ -9,7 +9,7 @@ use narrows_policy::Principal;
 use narrows_wire::{ItemKind, Raw, Revision};
 use tokio::time::Instant;
 
-use super::{Door, Gateway, Inner, Opened};
+use super::{Entrypoint, Gateway, Inner, Opened};
 use crate::caller::Caller;
 use crate::catalogue::View;
 use crate::endpoint::{Endpoint, PresetView};
@@ -19,7 +19,7 @@ use crate::known_clients;
 use crate::meter::{Evicted, RefusedFor};
 use crate::observer::RequestObserver;
 use crate::permit;
-use crate::session::{Lifetime, NewSession, Session, SessionHost, Span};
+use crate::session::{Lifetime, NewSession, Session, SessionHost, SessionTimes};
 use narrows_upstream::exchange::{ClientHello, EventSink};
 use narrows_upstream::memory::ClientMemory;
 
@@ -36,14 +36,14 @@ impl Gateway {
     /// use it.
     pub async fn open(
         &self,
-        door: Door<'_>,
+        entrypoint: Entrypoint<'_>,
         principal: Principal,
         lifetime: Lifetime,
         revision: Revision,
         client: ClientHello,
     ) -> Option<Result<Opened, Error>> {
         let memory = self.memory_of(&principal).unwrap_or_else(|| self.memory());
-        self.open_with(door, principal, lifetime, revision, client, memory)
+        self.open_with(entrypoint, principal, lifetime, revision, client, memory)
             .await
     }
 
@@ -51,7 +51,7 @@ impl Gateway {
     /// token.
     pub async fn open_with(
         &self,
-        door: Door<'_>,
+        entrypoint: Entrypoint<'_>,
         principal: Principal,
         lifetime: Lifetime,
         revision: Revision,
@@ -60,12 +60,12 @@ impl Gateway {
     ) -> Option<Result<Opened, Error>> {
         let began = Instant::now();
         let config = self.0.config();
-        let endpoint = config.endpoint(door)?.clone();
+        let endpoint = config.endpoint(entrypoint)?.clone();
         if self.is_draining() {
             return Some(Err(Error::ShuttingDown));
         }
         if let Principal::Client(_) = &principal {
-            if !self.0.may_enter(&principal, door) {
+            if !self.0.may_enter(&principal, entrypoint) {
                 return None;
             }
             if let Err(refused) = self.0.services.clients.pass(&principal) {
@@ -73,8 +73,8 @@ impl Gateway {
             }
         }
         if client.capabilities.len() + client.client_info.len() > MAX_HELLO {
-            let told = format!("capabilities and clientInfo are longer than {MAX_HELLO} bytes");
-            return Some(Err(Error::BadParams(told)));
+            let message = format!("capabilities and clientInfo are longer than {MAX_HELLO} bytes");
+            return Some(Err(Error::BadParams(message)));
         }
         let client = ClientHello {
             capabilities: client.capabilities.detached(),
@@ -94,8 +94,8 @@ impl Gateway {
             gateway: GatewayClient::of(&client, self.mark()),
             client,
         };
-        let span = Span { began, lists_by };
-        Some(self.0.admit(caller, lifetime, endpoint, span, memory))
+        let times = SessionTimes { began, lists_by };
+        Some(self.0.admit(caller, lifetime, endpoint, times, memory))
     }
 }
 
@@ -105,25 +105,25 @@ impl Inner {
         caller: Caller,
         lifetime: Lifetime,
         endpoint: Arc<Endpoint>,
-        span: Span,
+        times: SessionTimes,
         memory: ClientMemory,
     ) -> Result<Opened, Error> {
         // Holding `built` keeps views and configuration unchanged: a concurrent change happens
         // before or after this session is added, and in either case includes it.
         let unchanged = self.built.lock();
         let config = self.config();
-        let door = endpoint.door();
-        if !config.has(&endpoint) || !self.may_enter(&caller.principal, door) {
+        let entrypoint = endpoint.entrypoint();
+        if !config.has(&endpoint) || !self.may_enter(&caller.principal, entrypoint) {
             return Err(Error::SessionClosed);
         }
         let max = self.services.limits.max_sessions;
-        let seat = self
+        let session_permit = self
             .services
             .clients
-            .seat(&caller.principal, max)
+            .session_permit(&caller.principal, max)
             .or_else(|refused| {
                 let abandoned = self.end_abandoned(Some(&caller.principal));
-                let retry = || self.services.clients.seat(&caller.principal, max);
+                let retry = || self.services.clients.session_permit(&caller.principal, max);
                 abandoned.map_or(Err(refused), |()| retry())
             })?;
         let preset_view = config.preset_view(&endpoint, &config.bound(&caller.principal, None));
@@ -151,22 +151,22 @@ impl Inner {
         }
         let (outbox, stream) = EventSink::channel(self.services.limits.client_queue);
         let serial = self.last_session.fetch_add(1, Ordering::Relaxed) + 1;
-        let (meter, feed) = (self.meter(), &self.feed);
+        let (meter, event_bus) = (self.meter(), &self.event_bus);
         let label = endpoint.label();
-        let observer = RequestObserver::open(meter, feed, serial, label, &caller.principal);
+        let observer = RequestObserver::open(meter, event_bus, serial, label, &caller.principal);
         let host: Arc<dyn SessionHost> = self.clone();
         let session = Arc::new(Session::new(NewSession {
             serial,
             caller,
             lifetime,
-            span,
+            times,
             endpoint,
             preset_view,
             host: Arc::downgrade(&host),
             services: self.services.clone(),
             outbox,
             memory,
-            seat,
+            session_permit,
             observer,
         }));
         sessions.insert(serial, session.clone());

@@ -16,7 +16,7 @@ use narrows_wire::frame::Framing;
 use narrows_wire::{Id, Raw, Request, Revision};
 use tokio::time::timeout;
 
-use super::{Door, Gateway, Opened};
+use super::{Entrypoint, Gateway, Opened};
 use crate::error::Error;
 use crate::session::Lifetime;
 use crate::settings::{
@@ -25,7 +25,7 @@ use crate::settings::{
 use narrows_upstream::exchange::{ClientHello, Event, EventSink, EventStream};
 
 /// A client with an open session.
-struct Client {
+struct TestClient {
     session: std::sync::Arc<crate::Session>,
     outbox: EventStream,
 }
@@ -76,25 +76,29 @@ async fn started(settings: Settings) -> Gateway {
     gateway
 }
 
-impl Client {
-    async fn open(gateway: &Gateway, door: Door<'_>) -> Client {
-        Client::open_as(gateway, door, Principal::Anonymous).await
+impl TestClient {
+    async fn open(gateway: &Gateway, entrypoint: Entrypoint<'_>) -> TestClient {
+        TestClient::open_as(gateway, entrypoint, Principal::Anonymous).await
     }
 
-    async fn open_as(gateway: &Gateway, door: Door<'_>, principal: Principal) -> Client {
-        Client::open_with(gateway, door, principal, "tester").await
+    async fn open_as(
+        gateway: &Gateway,
+        entrypoint: Entrypoint<'_>,
+        principal: Principal,
+    ) -> TestClient {
+        TestClient::open_with(gateway, entrypoint, principal, "tester").await
     }
 
-    async fn open_named(gateway: &Gateway, door: Door<'_>, name: &str) -> Client {
-        Client::open_with(gateway, door, Principal::Anonymous, name).await
+    async fn open_named(gateway: &Gateway, entrypoint: Entrypoint<'_>, name: &str) -> TestClient {
+        TestClient::open_with(gateway, entrypoint, Principal::Anonymous, name).await
     }
 
     async fn open_with(
         gateway: &Gateway,
-        door: Door<'_>,
+        entrypoint: Entrypoint<'_>,
         principal: Principal,
         name: &str,
-    ) -> Client {
+    ) -> TestClient {
         let hello = ClientHello {
             capabilities: Raw::empty_object(),
             client_info: Raw::empty_object()
@@ -102,12 +106,12 @@ impl Client {
                 .with_member("version", &Raw::string("1")),
         };
         let revision = Revision::LATEST_LEGACY;
-        let opened = gateway.open(door, principal, Lifetime::Idle, revision, hello);
+        let opened = gateway.open(entrypoint, principal, Lifetime::Idle, revision, hello);
         let opened = opened.await.expect("the door is there");
         let Opened {
             session, outbox, ..
         } = opened.expect("the session opens");
-        Client { session, outbox }
+        TestClient { session, outbox }
     }
 
     async fn request(&self, method: &str, params: &str) -> Result<Raw, Error> {

@@ -42,8 +42,8 @@ fn a_request_that_was_here_before_is_refused() {
 #[test]
 fn a_session_that_was_opened_for_one_of_ours_has_come_round() {
     let first = client(r#"{"name":"x-through-proxy"}"#).expect("a gateway");
-    assert!(!first.has_come_round());
+    assert!(!first.originates_here());
     let info = first.mark_info(&raw(r#"{"name":"x-through-proxy-through-proxy"}"#));
     let second = client(info.as_str()).expect("a gateway");
-    assert!(second.has_come_round());
+    assert!(second.originates_here());
 }

@@ -2,12 +2,12 @@
 
 use narrows_wire::{ItemKind, Raw};
 
-use super::words::Outcome;
+use super::labels::Outcome;
 use crate::error::Error;
 use narrows_upstream::{Error as UpstreamError, Fault};
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ended {
+pub(crate) struct RequestEnd {
     pub(super) outcome: Outcome,
     /// The stable error code.
     code: Option<&'static str>,
@@ -17,9 +17,9 @@ pub(crate) struct Ended {
     bytes: usize,
 }
 
-impl Ended {
-    pub(crate) fn ok(bytes: usize) -> Ended {
-        Ended {
+impl RequestEnd {
+    pub(crate) fn ok(bytes: usize) -> RequestEnd {
+        RequestEnd {
             outcome: Outcome::Ok,
             code: None,
             denied: None,
@@ -27,8 +27,8 @@ impl Ended {
         }
     }
 
-    pub(crate) fn failed(fault: Fault, code: &'static str, bytes: usize) -> Ended {
-        Ended {
+    pub(crate) fn failed(fault: Fault, code: &'static str, bytes: usize) -> RequestEnd {
+        RequestEnd {
             outcome: fault.into(),
             code: Some(code),
             denied: None,
@@ -37,7 +37,7 @@ impl Ended {
     }
 }
 
-impl Ended {
+impl RequestEnd {
     /// Returns the stable error code, or `None` if the request succeeded.
     pub(crate) fn code(&self) -> Option<&'static str> {
         self.code
@@ -50,7 +50,7 @@ impl Ended {
 
     /// Returns the outcome as a word for metrics and records.
     pub(crate) fn outcome(&self) -> &'static str {
-        self.outcome.word()
+        self.outcome.as_str()
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -58,14 +58,14 @@ impl Ended {
     }
 
     #[must_use]
-    pub(crate) fn with_bytes(mut self, bytes: usize) -> Ended {
+    pub(crate) fn with_bytes(mut self, bytes: usize) -> RequestEnd {
         self.bytes = bytes;
         self
     }
 }
 
-impl From<&Error> for Ended {
-    fn from(error: &Error) -> Ended {
+impl From<&Error> for RequestEnd {
+    fn from(error: &Error) -> RequestEnd {
         let bytes = match error {
             Error::Upstream(UpstreamError::Answered(raw)) => raw.len(),
             _ => 0,
@@ -74,17 +74,17 @@ impl From<&Error> for Ended {
             Error::NotAllowed { kind, .. } => Some(*kind),
             _ => None,
         };
-        Ended {
+        RequestEnd {
             denied,
-            ..Ended::failed(error.fault(), error.word(), bytes)
+            ..RequestEnd::failed(error.fault(), error.as_str(), bytes)
         }
     }
 }
 
-impl From<&Result<Raw, Error>> for Ended {
-    fn from(answer: &Result<Raw, Error>) -> Ended {
+impl From<&Result<Raw, Error>> for RequestEnd {
+    fn from(answer: &Result<Raw, Error>) -> RequestEnd {
         match answer {
-            Ok(result) => Ended::ok(result.len()),
+            Ok(result) => RequestEnd::ok(result.len()),
             Err(error) => error.into(),
         }
     }

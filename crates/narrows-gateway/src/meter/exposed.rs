@@ -5,13 +5,13 @@ use std::sync::Arc;
 use narrows_wire::ItemKind;
 
 use super::family::name;
-use super::words::{Evicted, Method, Outcome, RefusedFor};
-use super::{DoorMeter, Family, Label, Meter, ServerMeter, read};
+use super::labels::{Evicted, Method, Outcome, RefusedFor};
+use super::{EntrypointMeter, Meter, MetricFamily, MetricLabel, ServerMeter, read};
 
 impl Meter {
     /// Returns the families of all counters of this meter. Measurements of the current state are
     /// added elsewhere.
-    pub(crate) fn families(&self) -> Vec<Family> {
+    pub(crate) fn families(&self) -> Vec<MetricFamily> {
         let mut families = self.of_requests();
         families.extend(self.of_servers());
         families.extend(self.of_refusals());
@@ -19,27 +19,28 @@ impl Meter {
         families
     }
 
-    fn of_requests(&self) -> Vec<Family> {
-        let mut requests = Family::counter(
+    fn of_requests(&self) -> Vec<MetricFamily> {
+        let mut requests = MetricFamily::counter(
             "narrows_requests_total",
             "Completed client requests, by outcome and responsible party.",
         );
-        let mut open = Family::gauge("narrows_sessions", "Open sessions.");
-        let mut opened = Family::counter(
+        let mut open = MetricFamily::gauge("narrows_sessions", "Open sessions.");
+        let mut opened = MetricFamily::counter(
             "narrows_sessions_opened_total",
             "Sessions opened since the start.",
         );
-        for (door, meter) in sorted(self.doors.lock().iter()) {
-            meter.add_requests(&door, &mut requests);
-            open.add([("endpoint", name(&door))], read(&meter.open));
-            opened.add([("endpoint", name(&door))], read(&meter.opened));
+        for (entrypoint, meter) in sorted(self.entrypoints.lock().iter()) {
+            meter.add_requests(&entrypoint, &mut requests);
+            open.add([("endpoint", name(&entrypoint))], read(&meter.open));
+            opened.add([("endpoint", name(&entrypoint))], read(&meter.opened));
         }
-        let in_flight = Family::gauge("narrows_requests_in_flight", "Client requests in progress.");
-        let inside = Family::histogram(
+        let in_flight =
+            MetricFamily::gauge("narrows_requests_in_flight", "Client requests in progress.");
+        let inside = MetricFamily::histogram(
             "narrows_gateway_seconds",
             "Time that requests spent in the gateway, without the time of servers.",
         );
-        let dropped = Family::counter(
+        let dropped = MetricFamily::counter(
             "narrows_messages_dropped_total",
             "Messages dropped because the client did not read.",
         );
@@ -53,28 +54,28 @@ impl Meter {
         ]
     }
 
-    fn of_servers(&self) -> Vec<Family> {
-        let mut calls = Family::counter(
+    fn of_servers(&self) -> Vec<MetricFamily> {
+        let mut calls = MetricFamily::counter(
             "narrows_upstream_calls_total",
             "Completed calls to servers, by outcome and responsible party.",
         );
-        let mut latency = Family::histogram(
+        let mut latency = MetricFamily::histogram(
             "narrows_upstream_call_seconds",
             "Time from a call to the server's response.",
         );
-        let mut restarts = Family::counter(
+        let mut restarts = MetricFamily::counter(
             "narrows_upstream_restarts_total",
             "Restarts and reconnections of a server.",
         );
-        let mut failures = Family::counter(
+        let mut failures = MetricFamily::counter(
             "narrows_upstream_failures_total",
             "Times that a server failed to start or went down.",
         );
-        let mut health = Family::counter(
+        let mut health = MetricFamily::counter(
             "narrows_upstream_health_failures_total",
             "Health checks that a server did not answer.",
         );
-        let mut tool_changes = Family::counter(
+        let mut tool_changes = MetricFamily::counter(
             "narrows_upstream_tool_changes_total",
             "Changes of tool definitions after the gateway first read them.",
         );
@@ -89,29 +90,29 @@ impl Meter {
         vec![calls, latency, restarts, failures, health, tool_changes]
     }
 
-    fn of_refusals(&self) -> Vec<Family> {
-        let mut denials = Family::counter(
+    fn of_refusals(&self) -> Vec<MetricFamily> {
+        let mut denials = MetricFamily::counter(
             "narrows_denials_total",
             "Requests refused by a preset, by kind of item.",
         );
         for (kind, count) in ItemKind::ALL.iter().zip(&self.denials) {
-            denials.add([("kind", Label::from(kind.to_string()))], read(count));
+            denials.add([("kind", MetricLabel::from(kind.to_string()))], read(count));
         }
-        let mut refusals = Family::counter(
+        let mut refusals = MetricFamily::counter(
             "narrows_refusals_total",
             "Requests refused before they were processed, by reason.",
         );
         for (reason, count) in RefusedFor::ALL.iter().zip(&self.refusals) {
-            refusals.add([("reason", reason.word().into())], read(count));
+            refusals.add([("reason", reason.as_str().into())], read(count));
         }
-        let mut evictions = Family::counter(
+        let mut evictions = MetricFamily::counter(
             "narrows_evictions_total",
             "Idle sessions and connections closed to make room for new ones.",
         );
         for (what, count) in Evicted::ALL.iter().zip(&self.evictions) {
-            evictions.add([("kind", what.word().into())], read(count));
+            evictions.add([("kind", what.as_str().into())], read(count));
         }
-        let reloads = Family::counter(
+        let reloads = MetricFamily::counter(
             "narrows_reloads_total",
             "Changed configurations, by whether they were applied or rejected.",
         );
@@ -122,17 +123,17 @@ impl Meter {
         vec![denials, refusals, evictions, reloads]
     }
 
-    fn of_recovery(&self) -> Vec<Family> {
+    fn of_recovery(&self) -> Vec<MetricFamily> {
         let recovery = &self.recovery;
-        let receipts = Family::counter(
+        let receipts = MetricFamily::counter(
             "narrows_recovery_receipts_total",
             "Texts stored before they were cut.",
         );
-        let refused = Family::counter(
+        let refused = MetricFamily::counter(
             "narrows_recovery_refused_total",
             "Texts that could not be stored and so were not cut.",
         );
-        let fetches = Family::counter(
+        let fetches = MetricFamily::counter(
             "narrows_recovery_fetches_total",
             "Lookups of a text by its receipt.",
         );
@@ -146,10 +147,10 @@ impl Meter {
     }
 }
 
-impl DoorMeter {
+impl EntrypointMeter {
     /// Adds all outcomes of the methods that were used. Outcomes without requests are included as
     /// zero, so that a first error shows as a step from zero.
-    fn add_requests(&self, door: &Arc<str>, requests: &mut Family) {
+    fn add_requests(&self, entrypoint: &Arc<str>, requests: &mut MetricFamily) {
         for (method, outcomes) in Method::ALL.iter().zip(&self.requests) {
             let outcomes = outcomes.each_ref().map(read);
             if outcomes.iter().all(|count| *count == 0) {
@@ -157,9 +158,9 @@ impl DoorMeter {
             }
             for (outcome, count) in Outcome::ALL.iter().zip(outcomes) {
                 let labels = [
-                    ("endpoint", name(door)),
-                    ("method", method.word().into()),
-                    ("outcome", outcome.word().into()),
+                    ("endpoint", name(entrypoint)),
+                    ("method", method.as_str().into()),
+                    ("outcome", outcome.as_str().into()),
                 ];
                 requests.add(labels, count);
             }
@@ -168,15 +169,15 @@ impl DoorMeter {
 }
 
 impl ServerMeter {
-    fn add_calls(&self, id: &Arc<str>, calls: &mut Family, latency: &mut Family) {
+    fn add_calls(&self, id: &Arc<str>, calls: &mut MetricFamily, latency: &mut MetricFamily) {
         for (method, meter) in Method::ALL.iter().zip(&self.calls) {
             let Some(meter) = meter.get() else {
                 continue;
             };
             let server = ("server", name(id));
-            let method = ("method", Label::from(method.word()));
+            let method = ("method", MetricLabel::from(method.as_str()));
             for (outcome, count) in Outcome::ALL.iter().zip(&meter.outcomes) {
-                let outcome = ("outcome", outcome.word().into());
+                let outcome = ("outcome", outcome.as_str().into());
                 calls.add([server.clone(), method.clone(), outcome], read(count));
             }
             latency.add([server, method], meter.latency.value());

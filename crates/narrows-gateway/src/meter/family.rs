@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 /// The samples of one metric.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Family {
+pub struct MetricFamily {
     /// The name. Ends in `_total` for a counter, otherwise in the unit, if any.
     pub name: &'static str,
     pub help: &'static str,
-    pub kind: Kind,
-    pub samples: Vec<Sample>,
+    pub kind: MetricKind,
+    pub samples: Vec<MetricSample>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     /// A value that only increases, and restarts from zero with the process.
     Counter,
     Gauge,
@@ -23,16 +23,16 @@ pub enum Kind {
 
 /// A sample of a family.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sample {
-    pub labels: Vec<(&'static str, Label)>,
-    pub value: Value,
+pub struct MetricSample {
+    pub labels: Vec<(&'static str, MetricLabel)>,
+    pub value: MetricValue,
 }
 
 /// The value of a label: a fixed word, or a name from the configuration.
-pub type Label = Cow<'static, str>;
+pub type MetricLabel = Cow<'static, str>;
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
+pub enum MetricValue {
     Number(f64),
     Histogram {
         /// The upper bounds, with the number of values up to each bound.
@@ -42,42 +42,42 @@ pub enum Value {
     },
 }
 
-impl Family {
-    pub(crate) fn counter(name: &'static str, help: &'static str) -> Family {
-        Family::new(name, help, Kind::Counter)
+impl MetricFamily {
+    pub(crate) fn counter(name: &'static str, help: &'static str) -> MetricFamily {
+        MetricFamily::new(name, help, MetricKind::Counter)
     }
 
-    pub(crate) fn gauge(name: &'static str, help: &'static str) -> Family {
-        Family::new(name, help, Kind::Gauge)
+    pub(crate) fn gauge(name: &'static str, help: &'static str) -> MetricFamily {
+        MetricFamily::new(name, help, MetricKind::Gauge)
     }
 
-    pub(crate) fn histogram(name: &'static str, help: &'static str) -> Family {
-        Family::new(name, help, Kind::Histogram)
+    pub(crate) fn histogram(name: &'static str, help: &'static str) -> MetricFamily {
+        MetricFamily::new(name, help, MetricKind::Histogram)
     }
 
     /// Returns the family with another sample.
     pub(crate) fn with<const N: usize>(
         mut self,
-        labels: [(&'static str, Label); N],
-        value: impl Into<Value>,
-    ) -> Family {
+        labels: [(&'static str, MetricLabel); N],
+        value: impl Into<MetricValue>,
+    ) -> MetricFamily {
         self.add(labels, value);
         self
     }
 
     pub(crate) fn add<const N: usize>(
         &mut self,
-        labels: [(&'static str, Label); N],
-        value: impl Into<Value>,
+        labels: [(&'static str, MetricLabel); N],
+        value: impl Into<MetricValue>,
     ) {
-        self.samples.push(Sample {
+        self.samples.push(MetricSample {
             labels: labels.into(),
             value: value.into(),
         });
     }
 
-    fn new(name: &'static str, help: &'static str, kind: Kind) -> Family {
-        Family {
+    fn new(name: &'static str, help: &'static str, kind: MetricKind) -> MetricFamily {
+        MetricFamily {
             name,
             help,
             kind,
@@ -86,25 +86,25 @@ impl Family {
     }
 }
 
-impl From<f64> for Value {
-    fn from(number: f64) -> Value {
-        Value::Number(number)
+impl From<f64> for MetricValue {
+    fn from(number: f64) -> MetricValue {
+        MetricValue::Number(number)
     }
 }
 
-impl From<u64> for Value {
-    fn from(number: u64) -> Value {
-        Value::Number(number as f64)
+impl From<u64> for MetricValue {
+    fn from(number: u64) -> MetricValue {
+        MetricValue::Number(number as f64)
     }
 }
 
-impl From<usize> for Value {
-    fn from(number: usize) -> Value {
-        Value::Number(number as f64)
+impl From<usize> for MetricValue {
+    fn from(number: usize) -> MetricValue {
+        MetricValue::Number(number as f64)
     }
 }
 
 /// Returns a name from the configuration as a label.
-pub(crate) fn name(text: &Arc<str>) -> Label {
-    Label::Owned(text.to_string())
+pub(crate) fn name(text: &Arc<str>) -> MetricLabel {
+    MetricLabel::Owned(text.to_string())
 }

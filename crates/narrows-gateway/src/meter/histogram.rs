@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::Value;
+use super::MetricValue;
 
 /// The upper bounds in nanoseconds, from the gateway's own time for a call to the longest time that
 /// clients wait.
@@ -45,7 +45,7 @@ impl Histogram {
 
     /// Returns the histogram with cumulative buckets. The count is computed from the buckets as
     /// read, so that both agree despite concurrent updates.
-    pub(crate) fn value(&self) -> Value {
+    pub(crate) fn value(&self) -> MetricValue {
         let mut count = 0;
         let mut buckets = Vec::with_capacity(BOUNDS.len());
         let (last, bounded) = self.buckets.split_last().expect("there is one more bucket");
@@ -53,7 +53,7 @@ impl Histogram {
             count += bucket.load(Ordering::Relaxed);
             buckets.push((bound as f64 / 1e9, count));
         }
-        Value::Histogram {
+        MetricValue::Histogram {
             buckets,
             count: count + last.load(Ordering::Relaxed),
             sum: self.sum.load(Ordering::Relaxed) as f64 / 1e9,

@@ -4,14 +4,14 @@ use std::fs;
 
 use rustix::process::{Resource, getrlimit};
 
-use super::Family;
+use super::MetricFamily;
 
 /// Returns the metrics of this process. Leaves out values that the system does not provide, such as
 /// those from `/proc`.
-pub(crate) fn process() -> Vec<Family> {
+pub(crate) fn process() -> Vec<MetricFamily> {
     let mut families = Vec::new();
     let mut gauge = |name, help, value: Option<f64>| {
-        families.extend(value.map(|value| Family::gauge(name, help).with([], value)));
+        families.extend(value.map(|value| MetricFamily::gauge(name, help).with([], value)));
     };
     let stat = Stat::read();
     let stat = stat.as_ref();
@@ -46,7 +46,7 @@ pub(crate) fn process() -> Vec<Family> {
     );
     if let Some(stat) = stat {
         let help = "Total user and system CPU time in seconds.";
-        families.push(Family::counter("process_cpu_seconds_total", help).with([], stat.cpu));
+        families.push(MetricFamily::counter("process_cpu_seconds_total", help).with([], stat.cpu));
     }
     families
 }

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use super::{Meter, count};
-use narrows_results::recovery_store::{Fill, Owner, Receipt, Store, Unavailable};
+use narrows_results::recovery_store::{
+    Owner, Receipt, RecoveryStore, StoreUnavailable, StoreUsage,
+};
 
 /// Counts the texts that a store keeps and returns.
 pub(crate) struct CountedStore {
-    store: Arc<dyn Store>,
+    store: Arc<dyn RecoveryStore>,
     meter: Arc<Meter>,
 }
 
 impl CountedStore {
-    pub(crate) fn new(store: Arc<dyn Store>, meter: &Arc<Meter>) -> CountedStore {
+    pub(crate) fn new(store: Arc<dyn RecoveryStore>, meter: &Arc<Meter>) -> CountedStore {
         CountedStore {
             store,
             meter: meter.clone(),
@@ -20,8 +22,8 @@ impl CountedStore {
     }
 }
 
-impl Store for CountedStore {
-    fn keep(&self, owner: &Owner, text: Arc<str>) -> Result<Receipt, Unavailable> {
+impl RecoveryStore for CountedStore {
+    fn keep(&self, owner: &Owner, text: Arc<str>) -> Result<Receipt, StoreUnavailable> {
         let kept = self.store.keep(owner, text);
         count(match kept {
             Ok(_) => &self.meter.recovery.kept,
@@ -55,11 +57,11 @@ impl Store for CountedStore {
         self.store.purge();
     }
 
-    fn fill(&self) -> Fill {
-        self.store.fill()
+    fn usage(&self) -> StoreUsage {
+        self.store.usage()
     }
 
-    fn blocks_on(&self, text: usize) -> bool {
-        self.store.blocks_on(text)
+    fn may_block(&self, text: usize) -> bool {
+        self.store.may_block(text)
     }
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::words::{Method, Outcome};
+use super::labels::{Method, Outcome};
 use super::*;
 
 pub(crate) fn number(meter: &Meter, family: &str, labels: &[(&str, &str)]) -> Option<f64> {
@@ -14,8 +14,8 @@ pub(crate) fn number(meter: &Meter, family: &str, labels: &[(&str, &str)]) -> Op
             .all(|label| given.any(|given| given == *label))
     })?;
     match &sample.value {
-        Value::Number(number) => Some(*number),
-        Value::Histogram { count, .. } => Some(*count as f64),
+        MetricValue::Number(number) => Some(*number),
+        MetricValue::Histogram { count, .. } => Some(*count as f64),
     }
 }
 
@@ -23,7 +23,7 @@ pub(crate) fn number(meter: &Meter, family: &str, labels: &[(&str, &str)]) -> Op
 fn words_and_their_places_agree() {
     for (place, method) in Method::ALL.into_iter().enumerate() {
         assert_eq!(method as usize, place);
-        assert_eq!(Method::of(method.word()), method);
+        assert_eq!(Method::of(method.as_str()), method);
     }
     for (place, outcome) in Outcome::ALL.into_iter().enumerate() {
         assert_eq!(outcome as usize, place);
@@ -45,7 +45,7 @@ fn a_bound_belongs_to_its_bucket_and_buckets_add_up() {
     for micros in [1_000, 1_001, 0, 61_000_000] {
         histogram.observe(Duration::from_micros(micros));
     }
-    let Value::Histogram {
+    let MetricValue::Histogram {
         buckets,
         count,
         sum,
@@ -68,13 +68,13 @@ fn a_server_of_the_same_id_has_the_same_meter_until_it_is_configured_no_more() {
     let meter = Meter::default();
     let first = meter.server("files");
     assert!(Arc::ptr_eq(&first, &meter.server("files")));
-    meter.door(&"servers/files".into());
-    meter.door(&"default".into());
-    meter.door(&PLAIN.into());
-    meter.retain(|id| id != "files", |door| door == "default");
+    meter.entrypoint(&"servers/files".into());
+    meter.entrypoint(&"default".into());
+    meter.entrypoint(&PLAIN.into());
+    meter.retain(|id| id != "files", |entrypoint| entrypoint == "default");
     assert!(!Arc::ptr_eq(&first, &meter.server("files")));
-    let doors = meter.doors.lock();
-    let mut kept: Vec<&str> = doors.keys().map(|name| &**name).collect();
+    let entrypoints = meter.entrypoints.lock();
+    let mut kept: Vec<&str> = entrypoints.keys().map(|name| &**name).collect();
     kept.sort_unstable();
     assert_eq!(kept, [PLAIN, "default"]);
 }
@@ -87,7 +87,7 @@ fn messages_that_find_a_full_queue_are_counted() {
     let sink = sink.counted(meter.dropped());
     let notice = || Event::Notice(Notice::new("notifications/message", None));
     assert!(sink.send(notice()));
-    assert_eq!(sink.waiting(), 1);
+    assert_eq!(sink.queued(), 1);
     assert!(!sink.send(notice()));
     let dropped = "narrows_messages_dropped_total";
     assert_eq!(number(&meter, dropped, &[]), Some(1.0));

@@ -4,12 +4,12 @@ use super::*;
 use crate::meter::tests::number;
 use crate::server_observer::ServerObserver;
 
-fn observer_over(meter: &Arc<Meter>, feed: &Arc<Feed>) -> RequestObserver {
+fn observer_over(meter: &Arc<Meter>, event_bus: &Arc<EventBus>) -> RequestObserver {
     let client = Principal::Client(KnownClient {
         name: "cursor".into(),
         stamp: 1,
     });
-    RequestObserver::open(meter, feed, 7, "default".into(), &client)
+    RequestObserver::open(meter, event_bus, 7, "default".into(), &client)
 }
 
 fn series(meter: &Meter) -> usize {
@@ -19,8 +19,8 @@ fn series(meter: &Meter) -> usize {
 
 #[test]
 fn a_request_is_counted_and_remembered() {
-    let (meter, feed) = (Arc::new(Meter::default()), Arc::new(Feed::default()));
-    let requests = observer_over(&meter, &feed);
+    let (meter, event_bus) = (Arc::new(Meter::default()), Arc::new(EventBus::default()));
+    let requests = observer_over(&meter, &event_bus);
     let server = ServerObserver::new("files", &meter, &Arc::default());
     let call = requests.begin("tools/call", 12);
     assert_eq!(number(&meter, "narrows_requests_in_flight", &[]), Some(1.0));
@@ -28,7 +28,7 @@ fn a_request_is_counted_and_remembered() {
     call.named(&Raw::string("another"));
     let answer = Ok(Raw::string("six"));
     let upstream = call.call_server(&"files".into(), &server);
-    upstream.finish_unlogged(&Ended::from(&answer));
+    upstream.finish_unlogged(&RequestEnd::from(&answer));
     call.finish(&answer);
 
     assert_eq!(number(&meter, "narrows_requests_in_flight", &[]), Some(0.0));
@@ -49,7 +49,7 @@ fn a_request_is_counted_and_remembered() {
     let latency = "narrows_upstream_call_seconds";
     assert_eq!(number(&meter, latency, &labels[..2]), Some(1.0));
 
-    let call = &feed.calls()[0];
+    let call = &event_bus.calls()[0];
     assert_eq!(call.name.as_deref(), Some(&*"ä".repeat(200)));
     assert_eq!(call.server.as_deref(), Some("files"));
     assert_eq!(call.client.as_deref(), Some("cursor"));
@@ -60,8 +60,8 @@ fn a_request_is_counted_and_remembered() {
 
 #[test]
 fn a_request_that_is_dropped_was_taken_back() {
-    let (meter, feed) = (Arc::new(Meter::default()), Arc::new(Feed::default()));
-    let requests = observer_over(&meter, &feed);
+    let (meter, event_bus) = (Arc::new(Meter::default()), Arc::new(EventBus::default()));
+    let requests = observer_over(&meter, &event_bus);
     let server = ServerObserver::new("files", &meter, &Arc::default());
     let call = requests.begin("tools/call", 0);
     drop(call.call_server(&"files".into(), &server));
@@ -74,23 +74,23 @@ fn a_request_that_is_dropped_was_taken_back() {
         code: "cancelled",
         fault: "client",
     };
-    assert_eq!(feed.calls()[0].error, Some(expected));
+    assert_eq!(event_bus.calls()[0].error, Some(expected));
 }
 
 #[test]
 fn pings_are_counted_and_not_remembered() {
-    let (meter, feed) = (Arc::new(Meter::default()), Arc::new(Feed::default()));
-    let requests = observer_over(&meter, &feed);
+    let (meter, event_bus) = (Arc::new(Meter::default()), Arc::new(EventBus::default()));
+    let requests = observer_over(&meter, &event_bus);
     requests.begin("ping", 0).finish(&Ok(Raw::empty_object()));
     let ping = [("method", "ping"), ("outcome", "ok")];
     assert_eq!(number(&meter, "narrows_requests_total", &ping), Some(1.0));
-    assert!(feed.calls().is_empty());
+    assert!(event_bus.calls().is_empty());
 }
 
 #[test]
 fn what_clients_send_makes_no_series() {
-    let (meter, feed) = (Arc::new(Meter::default()), Arc::new(Feed::default()));
-    let requests = observer_over(&meter, &feed);
+    let (meter, event_bus) = (Arc::new(Meter::default()), Arc::new(EventBus::default()));
+    let requests = observer_over(&meter, &event_bus);
     let server = ServerObserver::new("files", &meter, &Arc::default());
     let ask = |method: &str| {
         let call = requests.begin(method, 0);
@@ -103,28 +103,31 @@ fn what_clients_send_makes_no_series() {
         ask(&format!("method{n}"));
     }
     assert_eq!(series(&meter), before);
-    assert_eq!(feed.calls().len(), 1_000);
-    assert_eq!(feed.calls()[0].method, "method9999");
+    assert_eq!(event_bus.calls().len(), 1_000);
+    assert_eq!(event_bus.calls()[0].method, "method9999");
 }
 
 #[test]
 fn sessions_are_counted_and_told() {
-    let (meter, feed) = (Arc::new(Meter::default()), Arc::new(Feed::default()));
-    let mut heard = feed.listen();
-    let requests = observer_over(&meter, &feed);
-    let door = [("endpoint", "default")];
-    assert_eq!(number(&meter, "narrows_sessions", &door), Some(1.0));
+    let (meter, event_bus) = (Arc::new(Meter::default()), Arc::new(EventBus::default()));
+    let mut heard = event_bus.listen();
+    let requests = observer_over(&meter, &event_bus);
+    let entrypoint = [("endpoint", "default")];
+    assert_eq!(number(&meter, "narrows_sessions", &entrypoint), Some(1.0));
     requests.close();
-    assert_eq!(number(&meter, "narrows_sessions", &door), Some(0.0));
+    assert_eq!(number(&meter, "narrows_sessions", &entrypoint), Some(0.0));
     let opened = "narrows_sessions_opened_total";
-    assert_eq!(number(&meter, opened, &door), Some(1.0));
+    assert_eq!(number(&meter, opened, &entrypoint), Some(1.0));
     let opened = heard.try_recv().expect("a happening");
     assert!(matches!(
         &*opened,
-        Happening::SessionOpened { session: 7, .. }
+        GatewayEvent::SessionOpened { session: 7, .. }
     ));
     let closed = heard.try_recv().expect("a happening");
-    assert!(matches!(&*closed, Happening::SessionClosed { session: 7 }));
+    assert!(matches!(
+        &*closed,
+        GatewayEvent::SessionClosed { session: 7 }
+    ));
 }
 
 /// Measures the cost of observing a call: `cargo test --release -p narrows-gateway --lib --
@@ -133,7 +136,7 @@ fn sessions_are_counted_and_told() {
 #[ignore = "a measurement"]
 fn what_a_call_costs() {
     const CALLS: u32 = 1_000_000;
-    let (meter, feed) = (Arc::new(Meter::default()), Arc::new(Feed::default()));
+    let (meter, event_bus) = (Arc::new(Meter::default()), Arc::new(EventBus::default()));
     let server = ServerObserver::new("files", &meter, &Arc::default());
     let files: Arc<str> = "files".into();
     let (name, answer) = (Raw::string("files__read_text_file"), Ok(Raw::string("six")));
@@ -141,7 +144,7 @@ fn what_a_call_costs() {
         let call = requests.begin("tools/call", 12);
         call.named(&name);
         call.call_server(&files, &server)
-            .finish_unlogged(&Ended::from(&answer));
+            .finish_unlogged(&RequestEnd::from(&answer));
         call.finish(&answer);
     };
     let measure = |what: &str, threads: usize| {
@@ -149,7 +152,7 @@ fn what_a_call_costs() {
         std::thread::scope(|scope| {
             for _ in 0..threads {
                 scope.spawn(|| {
-                    let requests = observer_over(&meter, &feed);
+                    let requests = observer_over(&meter, &event_bus);
                     (0..CALLS).for_each(|_| call(&requests));
                 });
             }
@@ -159,7 +162,7 @@ fn what_a_call_costs() {
     };
     measure("no listener", 1);
     measure("no listener", 2);
-    let listener = feed.listen_to_calls();
+    let listener = event_bus.listen_to_calls();
     measure("somebody listens", 1);
     drop(listener);
     let began = Instant::now();

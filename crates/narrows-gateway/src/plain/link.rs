@@ -12,9 +12,9 @@ use narrows_shape::Mask;
 use narrows_wire::{Kind, Raw};
 use tokio::time::timeout;
 
-use super::{Carried, ForwardError, PlainCall, Reply};
+use super::{ForwardError, ForwardedReply, PlainCall, Reply};
 use crate::builtin;
-use crate::call::{Params, Routed};
+use crate::call::{Params, RoutedRequest};
 use crate::error::Error;
 use crate::subscribers::Subscribers;
 use narrows_upstream::Error as UpstreamError;
@@ -29,7 +29,7 @@ const MAX_METHOD: usize = 1024;
 pub(super) async fn carry(
     call: &PlainCall<'_>,
     subscribers: &Subscribers,
-) -> Result<Carried, ForwardError> {
+) -> Result<ForwardedReply, ForwardError> {
     call.check()?;
     let (mask, limit) = (call.route.mask, call.route.timeout);
     let mut performed = pin!(call.perform(subscribers));
@@ -47,14 +47,16 @@ pub(super) async fn carry(
         }
     };
     match outcome {
-        Ok(Some(result)) => aside(result, move |result| masked_result(result, &mask)).await,
-        Ok(None) => Ok(Carried {
+        Ok(Some(result)) => {
+            mask_offloaded(result, move |result| masked_result(result, &mask)).await
+        }
+        Ok(None) => Ok(ForwardedReply {
             reply: Reply::Accepted,
             bytes: 0,
             cut_strings: 0,
         }),
         Err(Error::Upstream(UpstreamError::Answered(error))) => {
-            aside(error, move |error| masked_error(error, &mask)).await
+            mask_offloaded(error, move |error| masked_error(error, &mask)).await
         }
         Err(error) => Err(error.into()),
     }
@@ -71,12 +73,12 @@ impl PlainCall<'_> {
         }
         let params = request.params();
         if params.is_some_and(|params| !matches!(params.kind(), Kind::Object | Kind::Array)) {
-            let told = "params are neither an object nor an array";
-            return Err(ForwardError::NoRequest(told));
+            let message = "params are neither an object nor an array";
+            return Err(ForwardError::NoRequest(message));
         }
         if !request.is_notification() && request.id().is_none() {
-            let told = "the id is neither a short string nor a number";
-            return Err(ForwardError::NoRequest(told));
+            let message = "the id is neither a short string nor a number";
+            return Err(ForwardError::NoRequest(message));
         }
         Ok(())
     }
@@ -92,11 +94,11 @@ impl PlainCall<'_> {
         if self.may_be_local() {
             let upstream = upstream.acquire().await?;
             upstream.shared_link()?;
-            if let Some(result) = self.without_the_server(&upstream, subscribers)? {
+            if let Some(result) = self.answer_without_server(&upstream, subscribers)? {
                 return Ok(Some(result));
             }
         }
-        let routed = Routed {
+        let routed = RoutedRequest {
             upstream: upstream.clone(),
             rename: None,
             is_repeatable: false,
@@ -138,7 +140,7 @@ impl PlainCall<'_> {
 
     /// Returns the result for a request that must not reach the server, because other clients share
     /// the link.
-    fn without_the_server(
+    fn answer_without_server(
         &self,
         upstream: &Upstream,
         subscribers: &Subscribers,
@@ -178,10 +180,10 @@ fn hello(upstream: &Upstream) -> Result<Raw, Error> {
 }
 
 /// Masks long values on a blocking thread.
-async fn aside(
+async fn mask_offloaded(
     raw: Raw,
-    masked: impl FnOnce(Raw) -> Carried + Send + 'static,
-) -> Result<Carried, ForwardError> {
+    masked: impl FnOnce(Raw) -> ForwardedReply + Send + 'static,
+) -> Result<ForwardedReply, ForwardError> {
     if raw.len() <= QUICK {
         return Ok(masked(raw));
     }
@@ -190,10 +192,10 @@ async fn aside(
     work.await.map_err(|_| failed.into())
 }
 
-fn masked_result(result: Raw, mask: &Mask) -> Carried {
+fn masked_result(result: Raw, mask: &Mask) -> ForwardedReply {
     let bytes = result.len();
     let (result, cut_strings) = masked(result, mask);
-    Carried {
+    ForwardedReply {
         reply: Reply::Result(result),
         bytes,
         cut_strings,
@@ -201,7 +203,7 @@ fn masked_result(result: Raw, mask: &Mask) -> Carried {
 }
 
 /// Masks the `data` of an error.
-fn masked_error(error: Raw, mask: &Mask) -> Carried {
+fn masked_error(error: Raw, mask: &Mask) -> ForwardedReply {
     let bytes = error.len();
     let mut cut_strings = 0;
     let mut edit = error.edit();
@@ -213,7 +215,7 @@ fn masked_error(error: Raw, mask: &Mask) -> Carried {
             edit = edit.replace(&place, data);
         }
     }
-    Carried {
+    ForwardedReply {
         reply: Reply::Error(edit.finish()),
         bytes,
         cut_strings,

@@ -11,7 +11,7 @@
 use narrows_policy::permission::Rules;
 use narrows_wire::{ItemKind, Kind, Raw};
 
-use super::{Carried, PlainRequest, PlainRoute, Reply};
+use super::{ForwardedReply, PlainRequest, PlainRoute, Reply};
 use crate::catalogue::{Entry, Listing};
 use crate::error::Error;
 use crate::permit;
@@ -19,15 +19,18 @@ use narrows_upstream::chain::via;
 use narrows_upstream::{Item, ListKind};
 
 /// A server with the rules that restrict it.
-pub(super) struct Restricted<'a> {
+pub(super) struct RestrictedRoute<'a> {
     pub(super) route: &'a PlainRoute,
     pub(super) rules: Rules<'a>,
 }
 
-impl Restricted<'_> {
+impl RestrictedRoute<'_> {
     /// Returns the response to the request, or `None` if the request may be forwarded to its
     /// server.
-    pub(super) async fn look_at(&self, request: &PlainRequest) -> Result<Option<Carried>, Error> {
+    pub(super) async fn answer_restricted(
+        &self,
+        request: &PlainRequest,
+    ) -> Result<Option<ForwardedReply>, Error> {
         let method = request.method().and_then(Raw::as_text).unwrap_or_default();
         if self.rules.preset.is_none() && !matches!(&*method, "tools/list" | "tools/call") {
             return Ok(None);
@@ -44,7 +47,7 @@ impl Restricted<'_> {
         }
     }
 
-    async fn list(&self, kind: ListKind, request: &PlainRequest) -> Result<Carried, Error> {
+    async fn list(&self, kind: ListKind, request: &PlainRequest) -> Result<ForwardedReply, Error> {
         // The start of a server has its own time limit.
         let upstream = self.route.upstream.acquire().await?;
         upstream.shared_link()?;
@@ -57,7 +60,7 @@ impl Restricted<'_> {
         let params = request.params();
         let params = params.filter(|params| params.kind() == Kind::Object);
         let result = listing.page(params)?;
-        Ok(Carried {
+        Ok(ForwardedReply {
             bytes: result.len(),
             reply: match request.is_notification() {
                 true => Reply::Accepted,

@@ -13,10 +13,10 @@ use narrows_upstream::exchange::{Ask, AskKey, AskReply};
 const MAX_OPEN: usize = 256;
 
 #[derive(Default)]
-pub(super) struct OpenAsks(Mutex<State>);
+pub(super) struct OpenAsks(Mutex<AskTable>);
 
 #[derive(Default)]
-struct State {
+struct AskTable {
     last: u64,
     /// The open requests, by the number in the id that the client sees.
     open: BTreeMap<u64, OpenAsk>,

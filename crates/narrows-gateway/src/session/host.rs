@@ -9,7 +9,7 @@ use tokio_util::task::TaskTracker;
 
 use super::Session;
 use super::log_level::LogLevel;
-use crate::catalogue::Part;
+use crate::catalogue::ViewPart;
 use crate::clients::Clients;
 use crate::endpoint::Endpoint;
 use crate::settings::Limits;
@@ -34,7 +34,7 @@ pub(crate) trait SessionHost: Send + Sync {
     fn upstream(&self, number: usize) -> Option<Arc<Upstream>>;
 
     /// Returns all servers with their current offers.
-    fn parts(&self) -> Vec<Part>;
+    fn parts(&self) -> Vec<ViewPart>;
 
     /// Returns true if the view of the endpoint is up to date and its lists need not wait for
     /// servers. After `limit`, lists do not wait.

@@ -12,7 +12,7 @@ use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio_util::sync::CancellationToken;
 
 use super::Session;
-use super::variants::{Reading, read_offer};
+use super::variants::{ReadPass, read_offer};
 use crate::call::{LinkChoice, LinkSource, ViewSource};
 use crate::error::Error;
 use crate::gateway_client::GatewayClient;
@@ -22,29 +22,29 @@ use narrows_upstream::exchange::{Ask, AskKey, ClientHello, Event, EventSink, Not
 use narrows_upstream::{Link, ListKind, NotificationHandler, OwnLink, Upstream};
 
 /// The time for which a link that was opened to read its lists is kept for a first call.
-const SPARE: Duration = Duration::from_secs(60);
+const SPARE_TIME: Duration = Duration::from_secs(60);
 
 /// The time without a call, a stream or a message after which a session may lose a link that
 /// another session needs.
 const ABANDONED: Duration = Duration::from_secs(3);
 
 /// The interval between two reads of changed lists.
-const BREATH: Duration = Duration::from_millis(50);
+const REREAD_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The links of a session, by the number of the upstream instance.
 #[derive(Default)]
-pub(super) struct OwnLinks(Mutex<HashMap<u64, Arc<Slot>>>);
+pub(super) struct OwnLinks(Mutex<HashMap<u64, Arc<LinkSlot>>>);
 
 /// The slot for a link, which may be empty.
 #[derive(Default)]
-struct Slot {
+struct LinkSlot {
     /// Held while the link is being opened, so that two concurrent first calls open only one.
     opening: AsyncMutex<()>,
-    link: Mutex<Option<Arc<Held>>>,
+    link: Mutex<Option<Arc<OpenOwnLink>>>,
 }
 
 /// An open link with its state.
-pub(super) struct Held {
+pub(super) struct OpenOwnLink {
     pub(super) own: OwnLink,
     /// True if a call has used the link.
     used: AtomicBool,
@@ -62,7 +62,7 @@ impl OwnLinks {
     }
 
     pub(super) fn notify(&self, method: &str, params: Option<Raw>) {
-        let slots: Vec<Arc<Slot>> = self.0.lock().values().cloned().collect();
+        let slots: Vec<Arc<LinkSlot>> = self.0.lock().values().cloned().collect();
         for slot in slots {
             if let Some(held) = &*slot.link.lock() {
                 held.own.link.notify(method, params.clone());
@@ -85,13 +85,13 @@ impl OwnLinks {
         held.map(|held| held.own.link.clone())
     }
 
-    fn has(&self, upstream: u64, slot: &Arc<Slot>) -> bool {
+    fn has(&self, upstream: u64, slot: &Arc<LinkSlot>) -> bool {
         let slots = self.0.lock();
         let known = slots.get(&upstream);
         known.is_some_and(|known| Arc::ptr_eq(known, slot))
     }
 
-    fn held(&self, upstream: u64) -> Option<Arc<Held>> {
+    fn held(&self, upstream: u64) -> Option<Arc<OpenOwnLink>> {
         let slot = self.0.lock().get(&upstream).cloned()?;
         slot.link.lock().clone()
     }
@@ -109,7 +109,7 @@ impl Session {
         match upstream.sharing() {
             // Without this check, gateways that use each other would open links for each other
             // endlessly.
-            Sharing::Auto => self.caller.asks.any() && !self.caller.has_come_round(),
+            Sharing::Auto => self.caller.asks.any() && !self.caller.originates_here(),
             Sharing::Shared => false,
             Sharing::Session => true,
         }
@@ -157,7 +157,7 @@ impl Session {
     pub(super) async fn own_link(
         self: &Arc<Self>,
         upstream: &Arc<Upstream>,
-    ) -> Result<Arc<Held>, Error> {
+    ) -> Result<Arc<OpenOwnLink>, Error> {
         if let Some(held) = self.links.held(upstream.serial) {
             return Ok(held);
         }
@@ -173,12 +173,12 @@ impl Session {
         if let Some(held) = existing {
             return Ok(held);
         }
-        let ears = Arc::new(SessionEars {
+        let ears = Arc::new(SessionLinkHandler {
             session: Arc::downgrade(self),
             upstream: upstream.clone(),
         });
         let hello = through_proxy(&self.caller.client, self.caller.gateway.as_ref());
-        let held = Arc::new(Held {
+        let held = Arc::new(OpenOwnLink {
             own: upstream
                 .open_own_link(&hello, ears, || self.reclaim(upstream.serial))
                 .await?,
@@ -199,7 +199,7 @@ impl Session {
                 false => upstream.down().into(),
             });
         }
-        let tending = tend(
+        let tending = follow_link(
             Arc::downgrade(self),
             upstream.clone(),
             slot.clone(),
@@ -237,7 +237,7 @@ impl Session {
     async fn restore(&self, upstream: &Upstream, link: &Link) {
         let logs = upstream.offer().has("logging");
         if let Some(level) = self.level().filter(|_| logs) {
-            upstream.set_level(link, level.word()).await;
+            upstream.set_level(link, level.as_str()).await;
         }
         for uri in self.subscriptions_to(upstream.index) {
             upstream.subscribe_again(link, &uri).await;
@@ -260,7 +260,12 @@ impl LinkSource for Arc<Session> {
 
 /// Runs for the lifetime of a link: reads its lists, reads them again when they change, closes the
 /// link if no call uses it, and frees its slot when it ends, so that the next call opens another.
-async fn tend(session: Weak<Session>, upstream: Arc<Upstream>, slot: Arc<Slot>, held: Arc<Held>) {
+async fn follow_link(
+    session: Weak<Session>,
+    upstream: Arc<Upstream>,
+    slot: Arc<LinkSlot>,
+    held: Arc<OpenOwnLink>,
+) {
     // Dropped last, even if the task is aborted, because waiting calls need the slot to be free.
     let _gone = held.gone.clone().drop_guard();
     let held = held;
@@ -268,16 +273,16 @@ async fn tend(session: Weak<Session>, upstream: Arc<Upstream>, slot: Arc<Slot>, 
         if let Some(session) = session.upgrade() {
             session.restore(&upstream, &held.own.link).await;
         }
-        read_offer(&session, &upstream, &held.own, Reading::First).await;
+        read_offer(&session, &upstream, &held.own, ReadPass::First).await;
         held.seen.cancel();
-        let spare = tokio::time::sleep(SPARE);
+        let spare = tokio::time::sleep(SPARE_TIME);
         tokio::pin!(spare);
         let mut wanted = false;
         loop {
             tokio::select! {
                 () = held.changed.notified() => {
-                    read_offer(&session, &upstream, &held.own, Reading::Again).await;
-                    tokio::time::sleep(BREATH).await;
+                    read_offer(&session, &upstream, &held.own, ReadPass::Again).await;
+                    tokio::time::sleep(REREAD_INTERVAL).await;
                 }
                 () = &mut spare, if !wanted => {
                     let mut current = slot.link.lock();
@@ -323,12 +328,12 @@ fn through_proxy(client: &ClientHello, gateway: Option<&GatewayClient>) -> Clien
 }
 
 /// Handles messages on a session's own link that belong to no call.
-struct SessionEars {
+struct SessionLinkHandler {
     session: Weak<Session>,
     upstream: Arc<Upstream>,
 }
 
-impl SessionEars {
+impl SessionLinkHandler {
     /// Requests a new read of this link's lists, and of the shared lists, because a change on one
     /// link may affect all.
     fn relist(&self, session: &Session) {
@@ -341,7 +346,7 @@ impl SessionEars {
     }
 }
 
-impl NotificationHandler for SessionEars {
+impl NotificationHandler for SessionLinkHandler {
     fn notice(&self, notice: Notice) {
         let Some(session) = self.session.upgrade() else {
             return;
@@ -364,9 +369,11 @@ impl NotificationHandler for SessionEars {
                     });
                 }
             }
-            "notifications/resources/updated" => session.tell_updated(&self.upstream, &notice),
-            _ if session.has_notice_come_round(&notice) => {}
-            _ => session.tell(notice),
+            "notifications/resources/updated" => {
+                session.notify_resource_updated(&self.upstream, &notice)
+            }
+            _ if session.is_looped_notice(&notice) => {}
+            _ => session.emit(notice),
         }
     }
 

@@ -16,26 +16,26 @@ pub enum Lifetime {
 
 /// The start of a session and the time until which its lists wait.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Span {
+pub(crate) struct SessionTimes {
     pub(crate) began: Instant,
     pub(crate) lists_by: Instant,
 }
 
 pub(super) struct Liveness {
     lifetime: Lifetime,
-    span: Span,
+    times: SessionTimes,
     /// The number of streams and other holders that keep the session open.
-    stays: AtomicUsize,
+    active_guards: AtomicUsize,
     /// The time of the last message, in milliseconds after the start.
     last_sign: AtomicU64,
 }
 
 impl Liveness {
-    pub(super) fn new(lifetime: Lifetime, span: Span) -> Liveness {
+    pub(super) fn new(lifetime: Lifetime, times: SessionTimes) -> Liveness {
         Liveness {
             lifetime,
-            span,
-            stays: AtomicUsize::new(0),
+            times,
+            active_guards: AtomicUsize::new(0),
             last_sign: AtomicU64::new(0),
         }
     }
@@ -46,39 +46,39 @@ impl Liveness {
     }
 
     /// Records a message from the client.
-    pub(super) fn heard(&self) {
+    pub(super) fn record_message(&self) {
         let elapsed = self.age().as_millis() as u64;
         self.last_sign.store(elapsed, Ordering::Relaxed);
     }
 
-    pub(super) fn stay(&self) {
-        self.stays.fetch_add(1, Ordering::Relaxed);
+    pub(super) fn keep_active(&self) {
+        self.active_guards.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn leave(&self) {
-        self.heard();
-        self.stays.fetch_sub(1, Ordering::Relaxed);
+    pub(super) fn release_active(&self) {
+        self.record_message();
+        self.active_guards.fetch_sub(1, Ordering::Relaxed);
     }
 
     pub(super) fn age(&self) -> Duration {
-        self.span.began.elapsed()
+        self.times.began.elapsed()
     }
 
     /// Returns the time since the last message.
     pub(super) fn silence(&self) -> Duration {
         let last = Duration::from_millis(self.last_sign.load(Ordering::Relaxed));
-        (self.span.began + last).elapsed()
+        (self.times.began + last).elapsed()
     }
 
     /// Returns true if the session may end when idle and has been silent for longer than `limit`.
     pub(super) fn is_idle(&self, limit: Duration) -> bool {
         self.lifetime == Lifetime::Idle
-            && self.stays.load(Ordering::Relaxed) == 0
+            && self.active_guards.load(Ordering::Relaxed) == 0
             && self.silence() > limit
     }
 
     /// Returns the time until which lists wait for servers that are starting.
     pub(super) fn lists_by(&self) -> Instant {
-        self.span.lists_by
+        self.times.lists_by
     }
 }

@@ -36,7 +36,7 @@ impl LogLevel {
         Some(LogLevel(index as u8))
     }
 
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         LogLevel::WORDS[usize::from(self.0)]
     }
 }
@@ -71,16 +71,16 @@ impl Session {
         // session then filters by its own level.
         let shared = host.lowest_level().unwrap_or(level);
         let view = self.view();
-        let telling = view.with_capability("logging").filter_map(|upstream| {
+        let tool_index = view.with_capability("logging").filter_map(|upstream| {
             let (link, level) = match self.needs_own_link(upstream) {
                 // A link that is not open yet gets the level when it opens.
                 true => (self.links.get(upstream.serial)?, level),
                 false => (upstream.shared_link().ok()?, shared),
             };
-            Some(async move { upstream.set_level(&link, level.word()).await })
+            Some(async move { upstream.set_level(&link, level.as_str()).await })
         });
         // Limited, because an unresponsive server must not delay the client.
-        let _ = timeout(LEVEL_TIMEOUT, join_all(telling)).await;
+        let _ = timeout(LEVEL_TIMEOUT, join_all(tool_index)).await;
     }
 
     pub(crate) fn level(&self) -> Option<LogLevel> {

@@ -7,7 +7,7 @@ use narrows_wire::{ItemKind, Raw, token};
 use parking_lot::Mutex;
 
 use super::Session;
-use crate::call::{Call, Routed};
+use crate::call::{Call, RoutedRequest};
 use crate::error::Error;
 use crate::permit;
 use crate::subscribers::concerns;
@@ -41,7 +41,7 @@ impl Session {
         let (target, uri) = call.resource_target().await?;
         // Recorded first, because an update may arrive together with the response.
         let is_new = self.subscribed(&target.upstream, &target.name, &uri);
-        let result = call.send(Routed::to(&target, uri)).await;
+        let result = call.send(RoutedRequest::to(&target, uri)).await;
         if is_new && result.is_err() {
             self.unsubscribed(&target.upstream, &target.name);
         }
@@ -53,7 +53,7 @@ impl Session {
         let (target, uri) = call.resource_target().await?;
         // Another session may still be subscribed over the same link.
         match self.unsubscribed(&target.upstream, &target.name) {
-            true => call.send(Routed::to(&target, uri)).await,
+            true => call.send(RoutedRequest::to(&target, uri)).await,
             false => Ok(Raw::empty_object()),
         }
     }
@@ -82,13 +82,13 @@ impl Session {
         let subscribers = &self.services.subscribers;
         subscribers.remove(upstream.index, &own, self.serial);
         let is_last = !subscribers.has(upstream.index, &own);
-        let told = self.needs_own_link(upstream) || is_last;
+        let must_unsubscribe = self.needs_own_link(upstream) || is_last;
         self.subscriptions.0.lock().remove(&(upstream.index, own));
-        told
+        must_unsubscribe
     }
 
     /// Notifies the client of an updated resource, under the URI that the client knows.
-    pub(crate) fn tell_updated(&self, upstream: &Upstream, notice: &Notice) {
+    pub(crate) fn notify_resource_updated(&self, upstream: &Upstream, notice: &Notice) {
         let Some(params) = &notice.params else { return };
         let Some(place) = params.member("uri") else {
             return;
@@ -106,7 +106,7 @@ impl Session {
             }
             _ => params.clone(),
         };
-        self.tell(Notice {
+        self.emit(Notice {
             params: Some(params),
             ..notice.clone()
         });

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 use super::Session;
 use crate::call::{LinkSource, ViewSource};
-use crate::catalogue::{Part, View, changes};
+use crate::catalogue::{View, ViewPart, changes};
 use narrows_upstream::{Offer, OwnLink, Upstream};
 
 /// The view of a session whose own links have a different offer than the shared ones.
@@ -26,7 +26,7 @@ pub(super) struct OwnView {
     /// Held while the view is built and stored, so that the newest view is kept.
     building: Mutex<()>,
     /// The offers for this session, by the number of the server.
-    variants: Mutex<HashMap<usize, Variant>>,
+    variants: Mutex<HashMap<usize, OfferVariant>>,
     survey: Survey,
 }
 
@@ -45,7 +45,7 @@ impl OwnView {
     }
 }
 
-struct Variant {
+struct OfferVariant {
     offer: Arc<Offer>,
     /// The shared offer at that time. If it has changed since, the variant is dropped unless the
     /// session has its own link, which reports changes itself.
@@ -94,7 +94,7 @@ impl Survey {
 
 /// Distinguishes the first read of a link's lists from later ones.
 #[derive(Clone, Copy)]
-pub(super) enum Reading {
+pub(super) enum ReadPass {
     First,
     Again,
 }
@@ -107,7 +107,7 @@ impl Session {
         // Clients that cannot be asked get the shared offer.
         let differs = |upstream: &&Arc<Upstream>| {
             self.caller.asks.any()
-                && !self.caller.has_come_round()
+                && !self.caller.originates_here()
                 && self.needs_own_link(upstream)
                 && upstream.shared_link().is_ok()
                 && self.own_view.survey.seen.lock().insert(upstream.serial)
@@ -137,7 +137,7 @@ impl Session {
     }
 
     /// Rebuilds the session's own view. Returns false if the session has none.
-    pub(crate) fn rebuild_view(self: &Arc<Self>, parts: &[Part]) -> bool {
+    pub(crate) fn rebuild_view(self: &Arc<Self>, parts: &[ViewPart]) -> bool {
         if self.caller.asks.any() {
             // Includes servers that were added since.
             self.drop_old_variants(parts);
@@ -163,37 +163,37 @@ impl Session {
             if offer.same_lists(&base) && !variants.contains_key(&upstream.index) {
                 return;
             }
-            variants.insert(upstream.index, Variant { offer, base });
+            variants.insert(upstream.index, OfferVariant { offer, base });
         }
         let old = self.view();
         self.show(&old, &host.parts());
     }
 
-    fn show(&self, old: &View, parts: &[Part]) {
+    fn show(&self, old: &View, parts: &[ViewPart]) {
         let variants = self.own_view.variants.lock();
-        let own = |part: &Part| match variants.get(&part.upstream.index) {
-            Some(variant) => Part {
+        let own = |part: &ViewPart| match variants.get(&part.upstream.index) {
+            Some(variant) => ViewPart {
                 upstream: part.upstream.clone(),
                 offer: variant.offer.clone(),
             },
             None => part.clone(),
         };
-        let parts: Vec<Part> = parts.iter().map(own).collect();
+        let parts: Vec<ViewPart> = parts.iter().map(own).collect();
         drop(variants);
         let new = View::build(self.preset_view().plan(), &parts);
         let changes = changes(old, &new);
         self.own_view.view.store(Some(Arc::new(new)));
-        self.tell_changed(&changes);
+        self.notify_lists_changed(&changes);
     }
 
     /// Removes outdated variants, so that they are read again.
-    fn drop_old_variants(&self, parts: &[Part]) {
+    fn drop_old_variants(&self, parts: &[ViewPart]) {
         let mut variants = self.own_view.variants.lock();
         let before = variants.len();
         variants.retain(|index, variant| {
             let part = parts.iter().find(|part| part.upstream.index == *index);
             let same = part.is_some_and(|part| Arc::ptr_eq(&part.offer, &variant.base));
-            let has_link = |part: &Part| self.links.get(part.upstream.serial).is_some();
+            let has_link = |part: &ViewPart| self.links.get(part.upstream.serial).is_some();
             same || part.is_some_and(has_link)
         });
         if variants.len() < before {
@@ -228,18 +228,18 @@ pub(super) async fn read_offer(
     session: &Weak<Session>,
     upstream: &Arc<Upstream>,
     own: &OwnLink,
-    reading: Reading,
+    reading: ReadPass,
 ) {
     let reader = upstream.list_reader(&own.link, upstream.settings.startup_timeout);
     let read = Offer::read(reader, own.hello.clone()).await;
     if let (Ok(offer), Some(session)) = (read, session.upgrade()) {
-        upstream.compare_definitions(session.caller.asks, &offer);
+        upstream.report_changed_definitions(session.caller.asks, &offer);
         let offer = Arc::new(offer);
         match reading {
-            Reading::First => upstream.keep_variant(session.caller.asks, offer.clone()),
+            ReadPass::First => upstream.keep_variant(session.caller.asks, offer.clone()),
             // The session itself may have caused the change, or the first read was incomplete, so
             // the next client of the kind reads the offer again.
-            Reading::Again => upstream.doubt_variant(session.caller.asks, &offer),
+            ReadPass::Again => upstream.doubt_variant(session.caller.asks, &offer),
         }
         session.adopt(upstream, offer);
     }

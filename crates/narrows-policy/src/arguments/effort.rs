@@ -38,7 +38,7 @@ pub(super) struct Effort {
 }
 
 /// Upper bounds of the keywords in a schema. A property with the name of a keyword is counted too.
-pub(super) struct Counted {
+pub(super) struct SchemaCounts {
     /// Regular expressions.
     pub(super) patterns: usize,
     /// `anyOf` and `oneOf` keywords.
@@ -46,8 +46,8 @@ pub(super) struct Counted {
 }
 
 /// Computes the cost of a schema. Fails if even flat arguments exceed the limits.
-pub(super) fn reckoned(root: &Value, draft: Draft) -> Result<Effort, String> {
-    let mut survey = Survey {
+pub(super) fn estimate(root: &Value, draft: Draft) -> Result<Effort, String> {
+    let mut survey = SchemaWalk {
         root,
         identifier: match draft {
             Draft::Draft4 => "id",
@@ -59,18 +59,18 @@ pub(super) fn reckoned(root: &Value, draft: Draft) -> Result<Effort, String> {
         steps: 0,
     };
     while let Some(place) = survey.places.get(survey.levels.len()) {
-        let mut level = Level::default();
+        let mut level = SchemaLevel::default();
         survey.apply(place, &mut level, &mut Vec::new(), 1)?;
         survey.levels.push(level);
     }
-    match reckon(&survey.levels) {
+    match compute(&survey.levels) {
         Effort { deepest: 0, .. } => Err("checking it takes too much work".into()),
         effort => Ok(effort),
     }
 }
 
 /// Counts the keywords in a single pass over the schema.
-pub(super) fn count(schema: &Value) -> Counted {
+pub(super) fn count(schema: &Value) -> SchemaCounts {
     let (mut patterns, mut choices) = (0, 0);
     let mut left = vec![schema];
     while let Some(value) = left.pop() {
@@ -87,12 +87,12 @@ pub(super) fn count(schema: &Value) -> Counted {
             _ => {}
         }
     }
-    Counted { patterns, choices }
+    SchemaCounts { patterns, choices }
 }
 
 /// All schemas that one schema applies to a value and to its members or elements.
 #[derive(Default)]
-struct Level<'v> {
+struct SchemaLevel<'v> {
     /// The number of schemas applied to the value itself, counting repetitions.
     visits: u64,
     /// The maximum nesting of these schemas.
@@ -111,24 +111,24 @@ enum Step<'v> {
     Element(usize),
 }
 
-struct Survey<'v> {
+struct SchemaWalk<'v> {
     root: &'v Value,
     /// The keyword that gives a schema its own base URI.
     identifier: &'static str,
     /// The schemas that are applied to a nested value, in the order in which they were found.
     places: Vec<&'v Value>,
     known: HashMap<*const Value, usize>,
-    levels: Vec<Level<'v>>,
+    levels: Vec<SchemaLevel<'v>>,
     steps: usize,
 }
 
-impl<'v> Survey<'v> {
+impl<'v> SchemaWalk<'v> {
     /// Adds a schema and everything that it applies to the same value. Recurses at most
     /// [`MAX_IN_PLACE`] levels deep.
     fn apply(
         &mut self,
         schema: &'v Value,
-        level: &mut Level<'v>,
+        level: &mut SchemaLevel<'v>,
         within: &mut Vec<*const Value>,
         times: u64,
     ) -> Result<(), String> {
@@ -180,7 +180,7 @@ impl<'v> Survey<'v> {
     fn descend(
         &mut self,
         keywords: &'v Map<String, Value>,
-        level: &mut Level<'v>,
+        level: &mut SchemaLevel<'v>,
     ) -> Result<(), String> {
         for (keyword, value) in keywords {
             match (keyword.as_str(), value) {
@@ -251,7 +251,7 @@ fn in_place(keywords: &Map<String, Value>) -> impl Iterator<Item = &Value> {
 }
 
 /// Returns the greatest depth at which both limits are met, computed from the leaves up.
-fn reckon(levels: &[Level<'_>]) -> Effort {
+fn compute(levels: &[SchemaLevel<'_>]) -> Effort {
     // The cost at depth 0: scalar values.
     let mut worst: Vec<(u64, usize)> = levels
         .iter()
@@ -279,7 +279,7 @@ fn reckon(levels: &[Level<'_>]) -> Effort {
 }
 
 /// Returns the cost of a level, including its most expensive member or element.
-fn above(level: &Level<'_>, below: &[(u64, usize)]) -> (u64, usize) {
+fn above(level: &SchemaLevel<'_>, below: &[(u64, usize)]) -> (u64, usize) {
     let sum = |places: &[usize]| {
         places.iter().fold((0_u64, 0), |(visits, height), place| {
             let (more, high) = below[*place];

@@ -6,7 +6,7 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{JsonType, ValidationError};
 use serde_json::{Map, Value};
 
-use super::told;
+use super::message;
 use crate::names::nearest;
 
 mod forms;
@@ -43,11 +43,11 @@ impl Problem {
     }
 
     fn missing(object: &str, name: &str) -> Problem {
-        let pointer = told::member(object, name);
+        let pointer = message::member(object, name);
         Problem {
             rank: Rank::Missing,
             noticed: object.into(),
-            message: format!("Missing required argument: {}", told::place(&pointer)),
+            message: format!("Missing required argument: {}", message::place(&pointer)),
             pointer,
         }
     }
@@ -57,8 +57,8 @@ impl Problem {
             rank: Rank::Other,
             noticed: pointer.into(),
             message: match pointer {
-                "" => format!("{} {}", told::place(pointer), plural(complaint)),
-                _ => format!("{} {complaint}", told::place(pointer)),
+                "" => format!("{} {}", message::place(pointer), plural(complaint)),
+                _ => format!("{} {complaint}", message::place(pointer)),
             },
             pointer: pointer.into(),
         }
@@ -84,15 +84,15 @@ pub(super) fn problems<'i>(
     schema: &Value,
     arguments: &Value,
 ) -> Vec<Problem> {
-    let mut account = Account {
+    let mut report = ProblemReport {
         schema,
         arguments,
         problems: Vec::new(),
     };
     for error in errors {
-        account.tell(&error);
+        report.explain(&error);
     }
-    account.problems
+    report.problems
 }
 
 /// Describes a name that `object` must not have.
@@ -102,11 +102,11 @@ pub(super) fn unknown<'k>(
     known: impl Iterator<Item = &'k str>,
     given: &Map<String, Value>,
 ) -> Problem {
-    let pointer = told::member(object, name);
-    let mut message = format!("Unknown argument: {}", told::place(&pointer));
+    let pointer = message::member(object, name);
+    let mut message = format!("Unknown argument: {}", message::place(&pointer));
     let free = known.filter(|name| !given.contains_key(*name));
     if let Some(near) = nearest(name, free).first() {
-        message += &format!(" (did you mean '{}'?)", told::cut(near));
+        message += &format!(" (did you mean '{}'?)", message::cut(near));
     }
     Problem {
         rank: Rank::Unknown,
@@ -122,7 +122,7 @@ pub(super) fn not_an_object(arguments: &Value) -> Problem {
 
 pub(super) fn given_twice(name: &str) -> Problem {
     Problem {
-        message: format!("Argument '{}' is given twice", told::cut(name)),
+        message: format!("Argument '{}' is given twice", message::cut(name)),
         ..Problem::other("", "")
     }
 }
@@ -133,14 +133,14 @@ pub(super) fn unexplained() -> Problem {
 }
 
 /// Collects problems for one set of arguments.
-struct Account<'a> {
+struct ProblemReport<'a> {
     schema: &'a Value,
     arguments: &'a Value,
     problems: Vec<Problem>,
 }
 
-impl<'a> Account<'a> {
-    fn tell(&mut self, error: &ValidationError<'_>) {
+impl<'a> ProblemReport<'a> {
+    fn explain(&mut self, error: &ValidationError<'_>) {
         let place = error.instance_path().as_str();
         match error.kind() {
             ValidationErrorKind::Required { property } => {
@@ -162,12 +162,12 @@ impl<'a> Account<'a> {
                 let name = error.instance().as_str().unwrap_or_default();
                 self.problems.push(Problem {
                     rank: Rank::Unknown,
-                    ..Problem::other(&told::member(place, name), "is not an allowed name")
+                    ..Problem::other(&message::member(place, name), "is not an allowed name")
                 });
             }
             ValidationErrorKind::AnyOf { context }
             | ValidationErrorKind::OneOfNotValid { context } => {
-                forms::tell(self, place, error.instance(), context);
+                forms::explain(self, place, error.instance(), context);
             }
             // An undecided check does not refuse the call.
             ValidationErrorKind::BacktrackLimitExceeded { .. }
@@ -184,7 +184,7 @@ impl<'a> Account<'a> {
         let place = error.instance_path().as_str();
         let none = Map::new();
         let given = self.members(place).unwrap_or(&none);
-        for name in names.take(super::MAX_TOLD) {
+        for name in names.take(super::MAX_REPORTED) {
             let known = siblings(self.schema, error.schema_path().as_str());
             self.problems.push(unknown(place, name, known, given));
         }
@@ -213,41 +213,43 @@ fn complaint(kind: &ValidationErrorKind, value: &Value) -> String {
         Kind::Type { kind } => wrong_type(types(kind), value),
         Kind::Enum { options } => one_of(options.as_array().into_iter().flatten()),
         Kind::Constant { expected_value } => one_of([&**expected_value]),
-        Kind::Minimum { limit } => format!("must be at least {}", told::value(limit)),
-        Kind::Maximum { limit } => format!("must be at most {}", told::value(limit)),
+        Kind::Minimum { limit } => format!("must be at least {}", message::value(limit)),
+        Kind::Maximum { limit } => format!("must be at most {}", message::value(limit)),
         Kind::ExclusiveMinimum { limit } => {
-            format!("must be greater than {}", told::value(limit))
+            format!("must be greater than {}", message::value(limit))
         }
-        Kind::ExclusiveMaximum { limit } => format!("must be less than {}", told::value(limit)),
+        Kind::ExclusiveMaximum { limit } => format!("must be less than {}", message::value(limit)),
         Kind::MultipleOf { multiple_of } => format!("must be a multiple of {multiple_of}"),
         Kind::MinLength { limit } => {
             format!(
                 "must not be shorter than {}",
-                told::count(*limit, "character")
+                message::count(*limit, "character")
             )
         }
         Kind::MaxLength { limit } => {
             format!(
                 "must not be longer than {}",
-                told::count(*limit, "character")
+                message::count(*limit, "character")
             )
         }
-        Kind::Pattern { pattern } => format!("must match the pattern {}", told::cut(pattern)),
-        Kind::Format { format } => format!("must have the format {}", told::cut(format)),
-        Kind::MinItems { limit } => format!("must have at least {}", told::count(*limit, "item")),
-        Kind::MaxItems { limit } => format!("must have at most {}", told::count(*limit, "item")),
+        Kind::Pattern { pattern } => format!("must match the pattern {}", message::cut(pattern)),
+        Kind::Format { format } => format!("must have the format {}", message::cut(format)),
+        Kind::MinItems { limit } => {
+            format!("must have at least {}", message::count(*limit, "item"))
+        }
+        Kind::MaxItems { limit } => format!("must have at most {}", message::count(*limit, "item")),
         Kind::AdditionalItems { limit } => {
             let limit = u64::try_from(*limit).unwrap_or(u64::MAX);
-            format!("must have at most {}", told::count(limit, "item"))
+            format!("must have at most {}", message::count(limit, "item"))
         }
         Kind::UnevaluatedItems { .. } => "has more items than are allowed".into(),
         Kind::UniqueItems => "must not have the same item twice".into(),
         Kind::Contains => "does not contain the required items".into(),
         Kind::MinProperties { limit } => {
-            format!("must have at least {}", told::count(*limit, "member"))
+            format!("must have at least {}", message::count(*limit, "member"))
         }
         Kind::MaxProperties { limit } => {
-            format!("must have at most {}", told::count(*limit, "member"))
+            format!("must have at most {}", message::count(*limit, "member"))
         }
         Kind::OneOfMultipleValid { .. } => {
             "fits more than one of the allowed forms, and must fit exactly one".into()
@@ -266,8 +268,8 @@ fn wrong_type(wanted: Vec<JsonType>, value: &Value) -> String {
 fn one_of<'v>(options: impl IntoIterator<Item = &'v Value>) -> String {
     let options: Vec<&Value> = options.into_iter().collect();
     match options.len() {
-        1 => format!("must be {}", told::options(options)),
-        _ => format!("must be one of {}", told::options(options)),
+        1 => format!("must be {}", message::options(options)),
+        _ => format!("must be one of {}", message::options(options)),
     }
 }
 

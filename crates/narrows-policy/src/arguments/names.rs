@@ -17,7 +17,7 @@ use super::keywords::{IN_PLACE_LISTS, IN_PLACE_MAPS, REFERENCES, resolve};
 use super::validator;
 
 /// Keywords by which a schema defines the allowed names.
-const SPEAKING: [&str; 4] = [
+const NAME_KEYWORDS: [&str; 4] = [
     "properties",
     "patternProperties",
     "additionalProperties",
@@ -53,7 +53,9 @@ impl Names {
             if allows_others(schema) {
                 return Names::Open;
             }
-            speaks_of_names |= SPEAKING.iter().any(|keyword| schema.contains_key(*keyword));
+            speaks_of_names |= NAME_KEYWORDS
+                .iter()
+                .any(|keyword| schema.contains_key(*keyword));
             if let Some(Value::Object(properties)) = schema.get("properties") {
                 names.extend(properties.keys().map(|name| name.as_str().into()));
             }
@@ -113,7 +115,7 @@ impl Names {
         given
             .keys()
             .filter(|name| !names.contains(name.as_str()) && !fits(name))
-            .take(super::MAX_TOLD)
+            .take(super::MAX_REPORTED)
             .map(|name| explain::unknown("", name, names.iter().map(|name| &**name), given))
             .collect()
     }

@@ -12,7 +12,7 @@ use serde_json::{Map, Number, Value};
 
 use super::explain::{self, Problem};
 
-pub(super) struct Read {
+pub(super) struct ParsedArguments {
     pub(super) value: Value,
     /// The nesting depth of objects and arrays.
     pub(super) depth: usize,
@@ -21,7 +21,7 @@ pub(super) struct Read {
 }
 
 /// The reason why the arguments were not parsed.
-pub(super) enum Unread {
+pub(super) enum ReadError {
     /// A member occurs twice.
     GivenTwice(Problem),
     /// The arguments are left to the server, for this reason: they are too many or too deep, or a
@@ -30,31 +30,31 @@ pub(super) enum Unread {
 }
 
 /// Parses arguments with at most `most` values. serde_json limits the depth to 127 levels.
-pub(super) fn arguments(raw: &Raw, most: u64) -> Result<Read, Unread> {
-    let mut notes = Notes {
+pub(super) fn arguments(raw: &Raw, most: u64) -> Result<ParsedArguments, ReadError> {
+    let mut state = ReadState {
         most,
-        ..Notes::default()
+        ..ReadState::default()
     };
     let mut deserializer = serde_json::Deserializer::from_slice(raw.as_bytes());
-    let tree = Tree {
-        notes: &mut notes,
+    let tree = ValueSeed {
+        state: &mut state,
         depth: 0,
     };
     match tree.deserialize(&mut deserializer) {
-        Ok(value) => Ok(Read {
+        Ok(value) => Ok(ParsedArguments {
             value,
-            depth: notes.depth,
-            values: notes.values,
+            depth: state.depth,
+            values: state.values,
         }),
-        Err(error) => Err(match notes.twice {
-            Some(name) => Unread::GivenTwice(explain::given_twice(&name)),
-            None => Unread::Left(error.to_string()),
+        Err(error) => Err(match state.twice {
+            Some(name) => ReadError::GivenTwice(explain::given_twice(&name)),
+            None => ReadError::Left(error.to_string()),
         }),
     }
 }
 
 #[derive(Default)]
-struct Notes {
+struct ReadState {
     depth: usize,
     values: u64,
     /// The maximum number of values.
@@ -63,38 +63,38 @@ struct Notes {
     twice: Option<String>,
 }
 
-struct Tree<'n> {
-    notes: &'n mut Notes,
+struct ValueSeed<'n> {
+    state: &'n mut ReadState,
     depth: usize,
 }
 
-impl Tree<'_> {
-    fn inner(&mut self) -> Tree<'_> {
-        Tree {
-            notes: self.notes,
+impl ValueSeed<'_> {
+    fn inner(&mut self) -> ValueSeed<'_> {
+        ValueSeed {
+            state: self.state,
             depth: self.depth,
         }
     }
 
     fn enter(&mut self) {
         self.depth += 1;
-        self.notes.depth = self.notes.depth.max(self.depth);
+        self.state.depth = self.state.depth.max(self.depth);
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Tree<'_> {
+impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        self.notes.values += 1;
-        if self.notes.values > self.notes.most {
+        self.state.values += 1;
+        if self.state.values > self.state.most {
             return Err(D::Error::custom("there are too many values"));
         }
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Tree<'_> {
+impl<'de> Visitor<'de> for ValueSeed<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -139,7 +139,7 @@ impl<'de> Visitor<'de> for Tree<'_> {
         let mut members = Map::new();
         while let Some(name) = map.next_key::<String>()? {
             if members.contains_key(&name) {
-                self.notes.twice = Some(name);
+                self.state.twice = Some(name);
                 return Err(A::Error::custom("a member occurs twice"));
             }
             let value = map.next_value_seed(self.inner())?;

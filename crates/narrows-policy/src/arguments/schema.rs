@@ -8,7 +8,7 @@ use jsonschema::{Draft, Validator};
 use narrows_wire::Raw;
 use serde_json::{Map, Value};
 
-use super::effort::{self, Counted, Effort};
+use super::effort::{self, Effort, SchemaCounts};
 use super::names::{self, Names};
 use super::validator;
 
@@ -20,16 +20,16 @@ const MAX_SCHEMA_BYTES: usize = 512 * 1024;
 /// [`MAX_PATTERN_BYTES`](super::validator::MAX_PATTERN_BYTES) when compiled.
 const MAX_PATTERNS: usize = 200;
 
-pub(super) struct Compiled {
+pub(super) struct CompiledSchema {
     validator: Validator,
     names: Names,
     effort: Effort,
-    counted: Counted,
+    counted: SchemaCounts,
 }
 
-impl Compiled {
+impl CompiledSchema {
     /// Compiles a schema. Fails with the reason why it cannot be enforced.
-    pub(super) fn new(raw: &Raw) -> Result<Compiled, String> {
+    pub(super) fn new(raw: &Raw) -> Result<CompiledSchema, String> {
         if raw.len() > MAX_SCHEMA_BYTES {
             return Err(format!("it has {} bytes", raw.len()));
         }
@@ -39,12 +39,12 @@ impl Compiled {
         };
         let draft = draft(root);
         names::allow_required(&mut schema);
-        let effort = effort::reckoned(&schema, draft)?;
+        let effort = effort::estimate(&schema, draft)?;
         let counted = effort::count(&schema);
         if counted.patterns > MAX_PATTERNS {
             return Err(format!("it has more than {MAX_PATTERNS} patterns"));
         }
-        Ok(Compiled {
+        Ok(CompiledSchema {
             validator: validator::build(&schema, draft)?,
             names: Names::of(&schema),
             effort,

@@ -2,7 +2,7 @@ use bytes::Bytes;
 use expect_test::{Expect, expect};
 use narrows_wire::Raw;
 
-use super::Checker;
+use super::ArgumentChecker;
 
 mod catalogues;
 mod hostile;
@@ -10,7 +10,7 @@ mod messages;
 mod rules;
 
 /// Returns the outcome of a check: `ok`, or the message followed by each error with its location.
-fn said(schema: &str, arguments: &str) -> String {
+fn outcome(schema: &str, arguments: &str) -> String {
     match checker(schema).check(&raw(arguments)) {
         Ok(()) => "ok".into(),
         Err(rejection) => {
@@ -23,14 +23,14 @@ fn said(schema: &str, arguments: &str) -> String {
 
 #[track_caller]
 fn check(schema: &str, arguments: &str, expected: Expect) {
-    expected.assert_eq(&said(schema, arguments));
+    expected.assert_eq(&outcome(schema, arguments));
 }
 
 /// Checks only the first problem.
 #[track_caller]
 fn first(schema: &str, arguments: &str, expected: &str) {
-    let said = said(schema, arguments);
-    let line = said.lines().next().unwrap_or_default();
+    let outcome = outcome(schema, arguments);
+    let line = outcome.lines().next().unwrap_or_default();
     let message = line.strip_prefix("Argument validation failed: ");
     assert_eq!(
         message.unwrap_or(line),
@@ -39,8 +39,8 @@ fn first(schema: &str, arguments: &str, expected: &str) {
     );
 }
 
-fn checker(schema: &str) -> Checker {
-    Checker::new(Some(&raw(schema)))
+fn checker(schema: &str) -> ArgumentChecker {
+    ArgumentChecker::new(Some(&raw(schema)))
 }
 
 fn raw(text: &str) -> Raw {
@@ -77,8 +77,8 @@ fn the_first_problem_is_the_message_and_all_are_listed() {
 
 #[test]
 fn without_a_schema_everything_passes() {
-    assert_eq!(Checker::new(None).check(&raw("[1]")), Ok(()));
-    assert_eq!(Checker::default().check(&raw("{}")), Ok(()));
+    assert_eq!(ArgumentChecker::new(None).check(&raw("[1]")), Ok(()));
+    assert_eq!(ArgumentChecker::default().check(&raw("{}")), Ok(()));
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_clone_shares_what_was_compiled() {
     let clone = checker.clone();
     assert!(checker.check(&raw("{}")).is_err());
     assert!(clone.is_quick(2));
-    assert_eq!(checker, Checker::new(None));
+    assert_eq!(checker, ArgumentChecker::new(None));
 }
 
 #[test]

@@ -26,11 +26,11 @@ pub enum Hint {
 pub struct Rule {
     text: Box<str>,
     allows: bool,
-    what: What,
+    target: RuleTarget,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum What {
+enum RuleTarget {
     Pattern(Pattern),
     Exact {
         server: Box<str>,
@@ -45,7 +45,7 @@ enum What {
 
 /// The reason why a text is not a valid entry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadRule {
+pub enum RuleError {
     #[error("`{0}` is not a pattern: use server/item, where * matches any text in either part")]
     NoPattern(String),
     #[error("`@{0}` is not a hint: use one of {words}", words = Hint::WORDS.join(", "))]
@@ -53,10 +53,10 @@ pub enum BadRule {
 }
 
 impl Pattern {
-    pub fn parse(text: &str) -> Result<Pattern, BadRule> {
+    pub fn parse(text: &str) -> Result<Pattern, RuleError> {
         let parts = text.split_once('/');
         if parts.is_none_or(|(server, item)| server.is_empty() || item.is_empty()) {
-            return Err(BadRule::NoPattern(text.to_owned()));
+            return Err(RuleError::NoPattern(text.to_owned()));
         }
         Ok(Pattern(text.into()))
     }
@@ -111,7 +111,7 @@ impl Hint {
     }
 
     /// Describes the default that applies because the server does not declare the hint.
-    pub(super) fn unsaid(self) -> &'static str {
+    pub(super) fn default_description(self) -> &'static str {
         match self {
             Hint::ReadOnly => "its server does not declare it read-only",
             Hint::Destructive => "its server declares no hint, so it counts as destructive",
@@ -121,7 +121,7 @@ impl Hint {
     }
 
     /// Returns true if the tool has an annotation that decides this hint.
-    pub(super) fn is_said_of(self, tool: Option<&Raw>) -> bool {
+    pub(super) fn is_declared_by(self, tool: Option<&Raw>) -> bool {
         let members: &[&str] = match self {
             Hint::ReadOnly => &["readOnlyHint"],
             Hint::Destructive => &["readOnlyHint", "destructiveHint"],
@@ -155,22 +155,22 @@ impl Hint {
 
 impl Rule {
     /// Parses `server/item`, `@hint` or `server/@hint`. A leading `!` makes the entry forbid.
-    pub fn parse(text: &str) -> Result<Rule, BadRule> {
+    pub fn parse(text: &str) -> Result<Rule, RuleError> {
         let (allows, body) = match text.strip_prefix('!') {
             Some(body) => (false, body),
             None => (true, text),
         };
-        let what = match hinted(body) {
-            Some((server, word)) => What::Hint {
+        let target = match hinted(body) {
+            Some((server, word)) => RuleTarget::Hint {
                 server: server.into(),
-                hint: Hint::parse(word).ok_or_else(|| BadRule::NoHint(word.to_owned()))?,
+                hint: Hint::parse(word).ok_or_else(|| RuleError::NoHint(word.to_owned()))?,
             },
-            None => What::Pattern(Pattern::parse(body)?),
+            None => RuleTarget::Pattern(Pattern::parse(body)?),
         };
         Ok(Rule {
             text: text.into(),
             allows,
-            what,
+            target,
         })
     }
 
@@ -180,7 +180,7 @@ impl Rule {
         Rule {
             text: format!("{mark}{server}/{item}").into(),
             allows: enabled,
-            what: What::Exact {
+            target: RuleTarget::Exact {
                 server: server.into(),
                 item: item.into(),
             },
@@ -202,24 +202,24 @@ impl Rule {
     }
 
     pub(super) fn hint(&self) -> Option<Hint> {
-        match self.what {
-            What::Hint { hint, .. } => Some(hint),
-            What::Pattern(_) | What::Exact { .. } => None,
+        match self.target {
+            RuleTarget::Hint { hint, .. } => Some(hint),
+            RuleTarget::Pattern(_) | RuleTarget::Exact { .. } => None,
         }
     }
 
     /// Returns the entry for normalised URIs, with the same text.
     pub(super) fn plain(&self) -> Rule {
-        let what = match &self.what {
-            What::Pattern(pattern) => What::Pattern(pattern.plain()),
-            What::Exact { server, item } => What::Exact {
+        let target = match &self.target {
+            RuleTarget::Pattern(pattern) => RuleTarget::Pattern(pattern.plain()),
+            RuleTarget::Exact { server, item } => RuleTarget::Exact {
                 server: server.clone(),
                 item: uri::plain(item).into(),
             },
-            hint @ What::Hint { .. } => hint.clone(),
+            hint @ RuleTarget::Hint { .. } => hint.clone(),
         };
         Rule {
-            what,
+            target,
             ..self.clone()
         }
     }
@@ -227,17 +227,17 @@ impl Rule {
     /// Returns the parts that identify an entry, because the text alone is ambiguous.
     pub(super) fn parts(&self) -> [&str; 4] {
         let verb = if self.allows { "allow" } else { "forbid" };
-        match &self.what {
-            What::Exact { server, item } => [verb, "exact", server, item],
-            What::Pattern(_) | What::Hint { .. } => [verb, "written", &self.text, ""],
+        match &self.target {
+            RuleTarget::Exact { server, item } => [verb, "exact", server, item],
+            RuleTarget::Pattern(_) | RuleTarget::Hint { .. } => [verb, "written", &self.text, ""],
         }
     }
 
     pub(super) fn matches(&self, server: ServerName<'_>, name: &str, tool: Option<&Raw>) -> bool {
-        match &self.what {
-            What::Pattern(pattern) => pattern.matches(server, name),
-            What::Exact { server: own, item } => server.is(own) && **item == *name,
-            What::Hint { server: own, hint } => {
+        match &self.target {
+            RuleTarget::Pattern(pattern) => pattern.matches(server, name),
+            RuleTarget::Exact { server: own, item } => server.is(own) && **item == *name,
+            RuleTarget::Hint { server: own, hint } => {
                 // For an unlisted tool, only the default hints apply.
                 let unlisted = Raw::empty_object();
                 server.fits(own) && hint.is_true_of(tool.unwrap_or(&unlisted))
@@ -255,18 +255,18 @@ impl Rule {
 
     /// Returns true if the entry can match an item of this server.
     pub(super) fn names_server(&self, server: ServerName<'_>) -> bool {
-        match &self.what {
-            What::Pattern(pattern) => pattern.names_server(server),
-            What::Exact { server: own, .. } => server.is(own),
-            What::Hint { server: own, .. } => server.fits(own),
+        match &self.target {
+            RuleTarget::Pattern(pattern) => pattern.names_server(server),
+            RuleTarget::Exact { server: own, .. } => server.is(own),
+            RuleTarget::Hint { server: own, .. } => server.fits(own),
         }
     }
 
     /// Returns true if the entry matches all items of this server.
     pub(super) fn names_all_of(&self, server: ServerName<'_>) -> bool {
-        match &self.what {
-            What::Pattern(pattern) => pattern.names_all_of(server),
-            What::Exact { .. } | What::Hint { .. } => false,
+        match &self.target {
+            RuleTarget::Pattern(pattern) => pattern.names_all_of(server),
+            RuleTarget::Exact { .. } | RuleTarget::Hint { .. } => false,
         }
     }
 }

@@ -5,7 +5,7 @@ use narrows_wire::{
     Raw,
 };
 
-use super::{BadRule, Denial, Preset, Rule, ServerName};
+use super::{Denial, Preset, Rule, RuleError, ServerName};
 
 const FILES: ServerName<'_> = ServerName {
     id: "files",
@@ -252,7 +252,7 @@ fn what_is_a_hint_and_what_a_name() {
     }
     for text in ["@types", "docs/@types", "io.github.x/y/@types", "docs/@"] {
         let rule = Rule::parse(text);
-        assert!(matches!(rule, Err(BadRule::NoHint(_))), "{text}");
+        assert!(matches!(rule, Err(RuleError::NoHint(_))), "{text}");
     }
     let docs = ServerName {
         id: "docs",
@@ -267,7 +267,7 @@ fn what_is_a_hint_and_what_a_name() {
 fn what_is_no_rule() {
     for text in ["", "!", "files", "files/", "/read", "!files"] {
         assert!(
-            matches!(Rule::parse(text), Err(BadRule::NoPattern(_))),
+            matches!(Rule::parse(text), Err(RuleError::NoPattern(_))),
             "{text}"
         );
     }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::{Denial, DenialSource, Why};
+use super::{Denial, DenialReason, DenialSource};
 
 /// The tools of one server that may be used, independently of the preset.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -54,10 +54,10 @@ impl ToolFilter {
     /// may. Exclusion takes precedence over inclusion.
     pub fn denies(&self, name: &str) -> Option<Denial> {
         let excluded = self.exclude.iter().find(|list| list.names(name));
-        let excluded = excluded.map(|list| (list, Why::Excluded));
+        let excluded = excluded.map(|list| (list, DenialReason::Excluded));
         let not_allowed = || self.allow.iter().find(|list| !list.names(name));
         let (list, why) =
-            excluded.or_else(|| not_allowed().map(|list| (list, Why::NotIncluded)))?;
+            excluded.or_else(|| not_allowed().map(|list| (list, DenialReason::NotIncluded)))?;
         Some(Denial {
             source: DenialSource::ToolList(list.place.clone()),
             why,

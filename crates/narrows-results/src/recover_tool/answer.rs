@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use narrows_shape::prune::Deadline;
-use narrows_shape::query::{Answer, Limits, Query, Refused, page};
+use narrows_shape::query::{Answer, Query, QueryLimits, Refused, page};
 use narrows_wire::Raw;
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ pub(super) fn apply<'a>(
 ) -> Result<Answer<'a>, Refused> {
     let began = Instant::now();
     let passed = || began.elapsed() > QUERY_TIME;
-    let limits = Limits {
+    let limits = QueryLimits {
         deadline: &Deadline::new(&passed),
         diff_until: began.checked_add(DIFF_TIME),
     };

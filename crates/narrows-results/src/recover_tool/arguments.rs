@@ -11,8 +11,8 @@ use super::convert::{self, Arguments};
 use super::ranges;
 
 /// The limits of `max_chars`.
-const LEAST_CHARS: u64 = 500;
-const MOST_CHARS: u64 = 200_000;
+const MIN_CHARS: u64 = 500;
+const MAX_CHARS: u64 = 200_000;
 
 /// The names of all arguments.
 pub(super) const NAMES: [&str; 21] = [
@@ -244,7 +244,7 @@ fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a
 
 /// Validated arguments, independent of the text that they apply to.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct RecoverQuery {
     pub(super) query: Query,
     /// The maximum number of characters of the answer.
     pub(super) max_chars: Option<usize>,
@@ -254,9 +254,9 @@ pub(super) struct Asked {
     pub(super) arguments: Arguments,
 }
 
-impl Asked {
+impl RecoverQuery {
     /// Validates canonical arguments without receipt and cursor.
-    pub(super) fn check(given: Arguments) -> Result<Asked, ArgumentError> {
+    pub(super) fn check(given: Arguments) -> Result<RecoverQuery, ArgumentError> {
         let request = request(&given)?;
         let max_chars = convert::number(&given, "max_chars")?;
         let mut arguments = given;
@@ -265,9 +265,9 @@ impl Asked {
             .map_err(|error| invalid(error, &arguments))?;
         let diff_with = convert::text(&arguments, "diff_with")?;
         arguments.remove("max_chars");
-        Ok(Asked {
+        Ok(RecoverQuery {
             query,
-            max_chars: max_chars.map(|chars| chars.clamp(LEAST_CHARS, MOST_CHARS) as usize),
+            max_chars: max_chars.map(|chars| chars.clamp(MIN_CHARS, MAX_CHARS) as usize),
             diff_with,
             arguments,
         })

@@ -7,16 +7,16 @@ use serde_json::{Map, Value};
 
 use super::answer::{self, Page};
 use super::argument_error::ArgumentError;
-use super::arguments::{Asked, canonical};
+use super::arguments::{RecoverQuery, canonical};
 use super::request::cursor;
 
 /// A validated `find` argument.
 #[derive(Debug, Clone)]
-pub struct Find(Box<Asked>);
+pub struct Find(Box<RecoverQuery>);
 
 /// The lines or rows selected by `find`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundLines {
     /// One line of metadata, then the numbered matches.
     pub text: String,
     /// The number of matching lines or rows; `None` if `find` only selects a part.
@@ -45,7 +45,7 @@ impl Find {
                 return Err(format!("Argument 'find' must not contain '{name}'").into());
             }
         }
-        Asked::check(given).map(|asked| Find(Box::new(asked)))
+        RecoverQuery::check(given).map(|asked| Find(Box::new(asked)))
     }
 
     /// Returns the receipt of the text to compare with.
@@ -72,12 +72,12 @@ impl Find {
         other: Option<&str>,
         receipt: &str,
         max_chars: usize,
-    ) -> Result<Found, Refused> {
+    ) -> Result<FoundLines, Refused> {
         let answer = answer::apply(&self.0.query, text, other)?;
         let max_chars = self.0.max_chars.unwrap_or(max_chars);
         let next = |offset| cursor(offset, receipt, &self.0.arguments);
         let page = Page::write(&answer, 0, max_chars, next);
-        Ok(Found {
+        Ok(FoundLines {
             text: page.map(|page| page.text).unwrap_or_default(),
             matched: answer.matched,
         })

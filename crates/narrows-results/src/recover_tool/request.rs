@@ -4,22 +4,22 @@ use narrows_wire::{Raw, token};
 use serde_json::Value;
 
 use super::argument_error::ArgumentError;
-use super::arguments::{Asked, canonical};
+use super::arguments::{RecoverQuery, canonical};
 use super::convert::{self, Arguments};
 
 /// The maximum length of arguments in a cursor, because a model has to copy the cursor.
-const MAX_CARRIED: usize = 400;
+const MAX_CURSOR_ARGUMENTS: usize = 400;
 
 /// A call with an unvalidated query, because the receipt is looked up first.
-pub(super) struct Request {
+pub(super) struct RecoverCall {
     pub(super) receipt: String,
     /// The byte offset in the answer at which the page starts.
     pub(super) offset: usize,
     given: Arguments,
 }
 
-impl Request {
-    pub(super) fn read(arguments: Option<&Raw>) -> Result<Request, ArgumentError> {
+impl RecoverCall {
+    pub(super) fn read(arguments: Option<&Raw>) -> Result<RecoverCall, ArgumentError> {
         let mut given = canonical(arguments)?;
         let receipt = convert::text(&given, "prune_id")?;
         let receipt = receipt.ok_or_else(|| {
@@ -29,7 +29,7 @@ impl Request {
         given.remove("prune_id");
         let cursor = convert::text(&given, "cursor")?;
         given.remove("cursor");
-        let mut request = Request {
+        let mut request = RecoverCall {
             receipt,
             offset: 0,
             given,
@@ -41,8 +41,8 @@ impl Request {
     }
 
     /// Validates the query of the call.
-    pub(super) fn check(&self) -> Result<Asked, ArgumentError> {
-        Asked::check(self.given.clone())
+    pub(super) fn check(&self) -> Result<RecoverQuery, ArgumentError> {
+        RecoverQuery::check(self.given.clone())
     }
 
     /// Returns the path of the rows, if it can be parsed.
@@ -85,7 +85,7 @@ impl Request {
 /// too long, in which case the caller has to repeat them.
 pub(super) fn cursor(offset: usize, receipt: &str, arguments: &Arguments) -> String {
     let of = Raw::from_serialize(arguments);
-    match of.len() <= MAX_CARRIED {
+    match of.len() <= MAX_CURSOR_ARGUMENTS {
         true => token::part_cursor(offset, &of.with_member("prune_id", &Raw::string(receipt))),
         false => format!("p{offset}-{:08x}", checksum(arguments)),
     }

@@ -4,7 +4,7 @@ use narrows_shape::prune::Lines;
 use narrows_wire::Raw;
 
 use crate::error::Error;
-use crate::recovery_store::{Owner, Store};
+use crate::recovery_store::{Owner, RecoveryStore};
 
 const SCHEME: &str = "narrows://receipt/";
 
@@ -17,7 +17,12 @@ pub fn is_receipt(uri: &str) -> bool {
 
 /// Reads the lines that a URI selects, as many as fit. The result contains the URI of the next
 /// lines.
-pub fn read(store: &dyn Store, owner: &Owner, max_chars: usize, uri: &str) -> Result<Raw, Error> {
+pub fn read(
+    store: &dyn RecoveryStore,
+    owner: &Owner,
+    max_chars: usize,
+    uri: &str,
+) -> Result<Raw, Error> {
     let unknown = || Error::UnknownReceipt(uri.chars().take(200).collect());
     let (receipt, start, end) = parse(uri).ok_or_else(unknown)?;
     let text = store.fetch(owner, receipt).ok_or_else(unknown)?;

@@ -22,7 +22,12 @@ fn kept(text: &str) -> (MemoryStore, Receipt) {
 
 /// Calls the tool with these arguments and the receipt. Returns the text of the answer and its
 /// `_meta`.
-fn ask(store: &dyn Store, receipt: &Receipt, max_chars: usize, more: &str) -> (String, Value) {
+fn ask(
+    store: &dyn RecoveryStore,
+    receipt: &Receipt,
+    max_chars: usize,
+    more: &str,
+) -> (String, Value) {
     let arguments = Raw::parse(more.to_owned().into()).expect("a test's JSON");
     let arguments = arguments.with_member("prune_id", &Raw::string(receipt.as_str()));
     let result = call(store, &owner(), max_chars, Some(arguments));
@@ -327,7 +332,12 @@ fn unknown_expired_and_anothers_are_the_same() {
 }
 
 /// Reads all pages of an answer and removes the first line of each.
-fn read_all(store: &dyn Store, receipt: &Receipt, max_chars: usize, more: &str) -> (String, usize) {
+fn read_all(
+    store: &dyn RecoveryStore,
+    receipt: &Receipt,
+    max_chars: usize,
+    more: &str,
+) -> (String, usize) {
     let mut whole = String::new();
     let mut call: Value = serde_json::from_str(more).expect("JSON");
     let repeats = more.len() > 400;

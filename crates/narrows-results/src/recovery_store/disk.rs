@@ -5,9 +5,9 @@
 //! processes can share the folder, the store recovers from a full disk without being reopened,
 //! removing a text frees its space, and writing a file is no slower.
 
+mod folder_index;
 mod recent;
 mod record;
-mod shelf;
 #[cfg(test)]
 mod tests;
 
@@ -21,10 +21,13 @@ use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
 
-use self::recent::Recent;
+use self::folder_index::FolderIndex;
+use self::recent::RecentTexts;
 use self::record::Record;
-use self::shelf::Shelf;
-use super::{Fill, Owner, Receipt, RecoverySettings, Store, Unavailable, block, files, totals};
+use super::{
+    Owner, Receipt, RecoverySettings, RecoveryStore, StoreUnavailable, StoreUsage, block, files,
+    totals,
+};
 
 /// A store in a folder. All texts have the same lifetime and share a size limit; the oldest are
 /// removed first.
@@ -39,8 +42,8 @@ pub struct DiskStore {
     max_bytes: u64,
     clock: Box<dyn Clock>,
     /// Locked while files are written or removed, but not while they are read.
-    shelf: Mutex<Shelf>,
-    recent: Recent,
+    folder_index: Mutex<FolderIndex>,
+    recent: RecentTexts,
     warned: Mutex<HashSet<(&'static str, ErrorKind)>>,
 }
 
@@ -91,8 +94,8 @@ impl DiskStore {
             ttl: settings.ttl,
             max_bytes: settings.max_bytes as u64,
             clock,
-            shelf: Mutex::new(Shelf::new(folder, settings.ttl)),
-            recent: Recent::default(),
+            folder_index: Mutex::new(FolderIndex::new(folder, settings.ttl)),
+            recent: RecentTexts::default(),
             warned: Mutex::default(),
         };
         store.purge();
@@ -101,18 +104,18 @@ impl DiskStore {
     }
 
     fn path(&self, receipt: &str) -> PathBuf {
-        self.folder.join(shelf::file_name(receipt))
+        self.folder.join(folder_index::file_name(receipt))
     }
 
     fn write(&self, receipt: &Receipt, record: &[u8]) -> io::Result<()> {
-        let size = shelf::on_disk(record.len() as u64);
+        let size = folder_index::on_disk(record.len() as u64);
         let now = self.clock.now();
         let path = self.path(receipt.as_str());
-        let mut shelf = self.shelf.lock();
-        if shelf.is_stale(now) {
-            shelf.look(&*self.clock)?;
+        let mut folder_index = self.folder_index.lock();
+        if folder_index.is_stale(now) {
+            folder_index.rescan(&*self.clock)?;
         }
-        shelf.shrink_to(self.max_bytes - size)?;
+        folder_index.shrink_to(self.max_bytes - size)?;
         match files::put(&path, record, now) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 // The folder was removed from outside.
@@ -121,7 +124,7 @@ impl DiskStore {
             }
             done => done,
         }?;
-        shelf.add(receipt.as_str(), now, size);
+        folder_index.add(receipt.as_str(), now, size);
         Ok(())
     }
 
@@ -133,7 +136,7 @@ impl DiskStore {
             return Ok(None);
         }
         let (now, since) = (self.clock.now(), found.modified()?);
-        if shelf::counts_since(&path, since, now, self.ttl).is_none() {
+        if folder_index::counts_since(&path, since, now, self.ttl).is_none() {
             files::remove(&path)?;
             return Ok(None);
         }
@@ -159,7 +162,7 @@ impl DiskStore {
     /// Renames a damaged file, so that it is never read as a text again but remains available for
     /// diagnosis. It expires like a text.
     fn set_aside(&self, path: &Path) -> io::Error {
-        let aside = path.with_extension(shelf::BROKEN);
+        let aside = path.with_extension(folder_index::BROKEN);
         let done = match fs::rename(path, &aside) {
             Ok(()) => format!("was renamed to {}", aside.display()),
             Err(error) => format!("cannot be renamed: {error}"),
@@ -179,21 +182,22 @@ impl DiskStore {
     }
 }
 
-impl Store for DiskStore {
-    fn keep(&self, owner: &Owner, text: Arc<str>) -> Result<Receipt, Unavailable> {
+impl RecoveryStore for DiskStore {
+    fn keep(&self, owner: &Owner, text: Arc<str>) -> Result<Receipt, StoreUnavailable> {
         if text.len() > block::MAX_TEXT || self.ttl.is_zero() {
-            return Err(Unavailable);
+            return Err(StoreUnavailable);
         }
         let receipt = Receipt::new();
-        let record = record::write(receipt.as_str(), owner.as_str(), &text).ok_or(Unavailable)?;
-        if shelf::on_disk(record.len() as u64) > self.max_bytes {
-            return Err(Unavailable);
+        let record =
+            record::write(receipt.as_str(), owner.as_str(), &text).ok_or(StoreUnavailable)?;
+        if folder_index::on_disk(record.len() as u64) > self.max_bytes {
+            return Err(StoreUnavailable);
         }
         match self.write(&receipt, &record) {
             Ok(()) => Ok(receipt),
             Err(error) => {
                 self.warn("storing a text", &error);
-                Err(Unavailable)
+                Err(StoreUnavailable)
             }
         }
     }
@@ -220,28 +224,28 @@ impl Store for DiskStore {
         }
     }
 
-    fn fill(&self) -> Fill {
-        self.shelf.lock().fill()
+    fn usage(&self) -> StoreUsage {
+        self.folder_index.lock().usage()
     }
 
-    fn blocks_on(&self, _: usize) -> bool {
+    fn may_block(&self, _: usize) -> bool {
         true
     }
 
     fn purge(&self) {
-        let mut shelf = self.shelf.lock();
-        let done = shelf.look(&*self.clock);
-        if let Err(error) = done.and_then(|()| shelf.shrink_to(self.max_bytes)) {
+        let mut folder_index = self.folder_index.lock();
+        let done = folder_index.rescan(&*self.clock);
+        if let Err(error) = done.and_then(|()| folder_index.shrink_to(self.max_bytes)) {
             self.warn("removing old texts", &error);
         }
-        drop(shelf);
+        drop(folder_index);
         self.recent.retain(|receipt| self.path(receipt).exists());
     }
 }
 
 /// Fails early if files cannot be written to the folder.
 fn try_to_write(folder: &Path) -> io::Result<()> {
-    let file = folder.join(shelf::file_name(Receipt::new().as_str()));
+    let file = folder.join(folder_index::file_name(Receipt::new().as_str()));
     match files::put(&file, b"", SystemTime::now()) {
         Err(error) => match error.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Ok(()),

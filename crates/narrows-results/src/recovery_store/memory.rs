@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::{Fill, Owner, Receipt, RecoverySettings, Store, Unavailable, block};
+use super::{Owner, Receipt, RecoverySettings, RecoveryStore, StoreUnavailable, StoreUsage, block};
 
 /// A store in memory. All texts have the same lifetime, counted from when they were stored or last
 /// renewed, and share a size limit; those that expire first are removed first.
@@ -17,27 +17,27 @@ use super::{Fill, Owner, Receipt, RecoverySettings, Store, Unavailable, block};
 pub struct MemoryStore {
     ttl: Duration,
     max_bytes: usize,
-    kept: Mutex<Kept>,
+    state: Mutex<MemoryState>,
 }
 
 #[derive(Default)]
-struct Kept {
-    texts: HashMap<Arc<str>, Entry>,
+struct MemoryState {
+    texts: HashMap<Arc<str>, StoredText>,
     /// The texts in the order of their expiry. The number distinguishes those with the same time.
     order: BTreeMap<(Instant, u64), Arc<str>>,
     last: u64,
     bytes: usize,
 }
 
-struct Entry {
+struct StoredText {
     owner: Owner,
-    body: Body,
+    body: StoredBody,
     place: (Instant, u64),
 }
 
 /// A text in the shorter of two forms.
 #[derive(Clone)]
-enum Body {
+enum StoredBody {
     Plain(Arc<str>),
     Compressed {
         block: Arc<[u8]>,
@@ -57,91 +57,91 @@ impl MemoryStore {
         MemoryStore {
             ttl: settings.ttl,
             max_bytes: settings.max_bytes,
-            kept: Mutex::default(),
+            state: Mutex::default(),
         }
     }
 }
 
-impl Store for MemoryStore {
-    fn keep(&self, owner: &Owner, text: Arc<str>) -> Result<Receipt, Unavailable> {
+impl RecoveryStore for MemoryStore {
+    fn keep(&self, owner: &Owner, text: Arc<str>) -> Result<Receipt, StoreUnavailable> {
         if text.len() > block::MAX_TEXT || self.ttl.is_zero() {
-            return Err(Unavailable);
+            return Err(StoreUnavailable);
         }
-        let body = Body::of(text);
+        let body = StoredBody::of(text);
         let size = body.len() + OVERHEAD;
         if size > self.max_bytes {
-            return Err(Unavailable);
+            return Err(StoreUnavailable);
         }
         let receipt = Receipt::new();
         let now = Instant::now();
-        let until = now.checked_add(self.ttl).ok_or(Unavailable)?;
+        let until = now.checked_add(self.ttl).ok_or(StoreUnavailable)?;
         let owner = owner.clone();
-        let mut kept = self.kept.lock();
-        kept.purge(now);
-        while kept.bytes + size > self.max_bytes {
-            kept.drop_oldest();
+        let mut state = self.state.lock();
+        state.purge(now);
+        while state.bytes + size > self.max_bytes {
+            state.drop_oldest();
         }
-        kept.bytes += size;
-        let place = kept.queue(until, &receipt.0);
-        let entry = Entry { owner, body, place };
-        kept.texts.insert(receipt.0.clone(), entry);
+        state.bytes += size;
+        let place = state.queue(until, &receipt.0);
+        let entry = StoredText { owner, body, place };
+        state.texts.insert(receipt.0.clone(), entry);
         Ok(receipt)
     }
 
     fn has_any(&self, owner: &Owner) -> bool {
-        let mut kept = self.kept.lock();
-        kept.purge(Instant::now());
-        kept.texts.values().any(|entry| entry.owner == *owner)
+        let mut state = self.state.lock();
+        state.purge(Instant::now());
+        state.texts.values().any(|entry| entry.owner == *owner)
     }
 
     fn fetch(&self, owner: &Owner, receipt: &str) -> Option<Arc<str>> {
         let body = {
-            let mut kept = self.kept.lock();
-            kept.purge(Instant::now());
-            let entry = kept.texts.get(receipt)?;
+            let mut state = self.state.lock();
+            state.purge(Instant::now());
+            let entry = state.texts.get(receipt)?;
             (entry.owner == *owner).then(|| entry.body.clone())?
         };
         body.text()
     }
 
     fn renew(&self, owner: &Owner, receipt: &str) {
-        let mut kept = self.kept.lock();
+        let mut state = self.state.lock();
         let Some(until) = Instant::now().checked_add(self.ttl) else {
             return;
         };
-        let found = kept.texts.get(receipt);
+        let found = state.texts.get(receipt);
         let Some(entry) = found.filter(|entry| entry.owner == *owner) else {
             return;
         };
         let place = entry.place;
-        if let Some(receipt) = kept.order.remove(&place) {
-            let place = kept.queue(until, &receipt);
-            if let Some(entry) = kept.texts.get_mut(&receipt) {
+        if let Some(receipt) = state.order.remove(&place) {
+            let place = state.queue(until, &receipt);
+            if let Some(entry) = state.texts.get_mut(&receipt) {
                 entry.place = place;
             }
         }
     }
 
     fn purge(&self) {
-        self.kept.lock().purge(Instant::now());
+        self.state.lock().purge(Instant::now());
     }
 
-    fn fill(&self) -> Fill {
-        let kept = self.kept.lock();
-        Fill {
-            texts: kept.texts.len(),
-            bytes: kept.bytes as u64,
+    fn usage(&self) -> StoreUsage {
+        let state = self.state.lock();
+        StoreUsage {
+            texts: state.texts.len(),
+            bytes: state.bytes as u64,
         }
     }
 
-    fn blocks_on(&self, text: usize) -> bool {
+    fn may_block(&self, text: usize) -> bool {
         text > QUICK
     }
 }
 
-impl Kept {
+impl MemoryState {
     fn purge(&mut self, now: Instant) {
-        let expires = |kept: &Kept| kept.order.keys().next().map(|(until, _)| *until);
+        let expires = |state: &MemoryState| state.order.keys().next().map(|(until, _)| *until);
         while expires(self).is_some_and(|until| until <= now) {
             self.drop_oldest();
         }
@@ -163,29 +163,29 @@ impl Kept {
     }
 }
 
-impl Body {
-    fn of(text: Arc<str>) -> Body {
+impl StoredBody {
+    fn of(text: Arc<str>) -> StoredBody {
         let mut block = Vec::new();
         match block::append(&text, &mut block) {
-            Some(()) if block.len() < text.len() => Body::Compressed {
+            Some(()) if block.len() < text.len() => StoredBody::Compressed {
                 block: block.into(),
                 length: text.len(),
             },
-            _ => Body::Plain(text),
+            _ => StoredBody::Plain(text),
         }
     }
 
     fn len(&self) -> usize {
         match self {
-            Body::Plain(text) => text.len(),
-            Body::Compressed { block, .. } => block.len(),
+            StoredBody::Plain(text) => text.len(),
+            StoredBody::Compressed { block, .. } => block.len(),
         }
     }
 
     fn text(&self) -> Option<Arc<str>> {
         match self {
-            Body::Plain(text) => Some(text.clone()),
-            Body::Compressed { block, length } => block::read(block, *length),
+            StoredBody::Plain(text) => Some(text.clone()),
+            StoredBody::Compressed { block, length } => block::read(block, *length),
         }
     }
 }

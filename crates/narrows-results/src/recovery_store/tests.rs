@@ -72,7 +72,7 @@ async fn a_text_that_is_too_large_takes_no_other_ones_place() {
     let small = store.keep(&Owner::pruner(None), kilobyte('a')).unwrap();
     assert_eq!(
         store.keep(&Owner::pruner(None), noise('b', 1_001)),
-        Err(Unavailable)
+        Err(StoreUnavailable)
     );
     assert!(store.fetch(&Owner::pruner(None), small.as_str()).is_some());
 }
@@ -85,7 +85,7 @@ async fn what_has_expired_takes_no_memory() {
     }
     tokio::time::advance(Duration::from_secs(601)).await;
     store.purge();
-    assert_eq!(store.fill(), Fill { texts: 0, bytes: 0 });
+    assert_eq!(store.usage(), StoreUsage { texts: 0, bytes: 0 });
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_text_counts_as_long_as_it_is_compressed() {
     let store = store(600, 2);
     let log: Arc<str> = "2026-01-01 INFO the service is up\n".repeat(10_000).into();
     let receipt = store.keep(&Owner::pruner(None), log.clone()).unwrap();
-    assert!(store.fill().bytes < 2 * (1_000 + OVERHEAD) as u64);
+    assert!(store.usage().bytes < 2 * (1_000 + OVERHEAD) as u64);
     assert_eq!(
         store.fetch(&Owner::pruner(None), receipt.as_str()),
         Some(log)

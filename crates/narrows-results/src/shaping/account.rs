@@ -13,11 +13,11 @@ use std::time::SystemTime;
 const MAX_TOOLS: usize = 1_000;
 
 /// Totals of all shaped results since the start.
-pub struct Account {
+pub struct SavingsAccount {
     since: String,
     saved: Mutex<HashMap<(String, String), Saved>>,
     /// True if there are changes since the last report.
-    news: AtomicBool,
+    is_unsaved: AtomicBool,
 }
 
 /// The savings since the start.
@@ -57,20 +57,20 @@ pub struct Saved {
     pub tokens_after: u64,
 }
 
-impl Default for Account {
+impl Default for SavingsAccount {
     fn default() -> Self {
-        Account {
+        SavingsAccount {
             since: Timestamp::from(SystemTime::now()).rfc3339(),
             saved: Mutex::default(),
-            news: AtomicBool::new(false),
+            is_unsaved: AtomicBool::new(false),
         }
     }
 }
 
-impl Account {
+impl SavingsAccount {
     /// Updates the totals of a tool. Catalogues change, so the number of tools is limited; further
     /// tools are counted together.
-    pub(super) fn enter(&self, server: &str, tool: &str, entry: impl FnOnce(&mut Saved)) {
+    pub(super) fn record(&self, server: &str, tool: &str, entry: impl FnOnce(&mut Saved)) {
         let mut saved = self.saved.lock();
         let is_new = !saved.contains_key(&(server.to_owned(), tool.to_owned()));
         let tool = match is_new && saved.len() >= MAX_TOOLS {
@@ -82,17 +82,17 @@ impl Account {
                 .entry((server.to_owned(), tool.to_owned()))
                 .or_default(),
         );
-        self.news.store(true, Ordering::Relaxed);
+        self.is_unsaved.store(true, Ordering::Relaxed);
     }
 
     /// Marks the totals as unreported, because the last report could not be written.
-    pub fn report_again(&self) {
-        self.news.store(true, Ordering::Relaxed);
+    pub fn mark_unsaved(&self) {
+        self.is_unsaved.store(true, Ordering::Relaxed);
     }
 
     /// Returns the report to write; `None` if nothing has changed since the last one.
     pub fn report(&self) -> Option<String> {
-        if !self.news.swap(false, Ordering::Relaxed) {
+        if !self.is_unsaved.swap(false, Ordering::Relaxed) {
             return None;
         }
         let Savings { since, tools, .. } = self.savings();

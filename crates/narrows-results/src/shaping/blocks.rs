@@ -3,7 +3,7 @@
 use narrows_shape::prune::SourceType;
 use narrows_wire::{Kind, Raw};
 
-use super::Form;
+use super::ResultKind;
 use crate::settings::Binary;
 
 /// A part of a result that counts toward the budget.
@@ -31,10 +31,10 @@ pub(super) enum BlockKind {
 }
 
 /// Returns all blocks that count toward the budget, in order.
-pub(super) fn find(result: &Raw, form: Form, binary: Binary) -> Vec<Block> {
+pub(super) fn find(result: &Raw, form: ResultKind, binary: Binary) -> Vec<Block> {
     let mut blocks = Vec::new();
     for (at, item) in items(result, form).into_iter().enumerate() {
-        if let Form::Resource = form {
+        if let ResultKind::Resource = form {
             blocks.extend(resource(at, &item, &item, ["text", "blob"], binary));
             continue;
         }
@@ -71,19 +71,19 @@ pub(super) fn find(result: &Raw, form: Form, binary: Binary) -> Vec<Block> {
 
 impl Block {
     /// Returns the path of the block for users and programs: `content[0].text`.
-    pub(super) fn at(&self, form: Form) -> String {
+    pub(super) fn at(&self, form: ResultKind) -> String {
         format!("{}[{}].{}", form.items(), self.item, self.member)
     }
 }
 
 /// Returns the array whose items may contain texts.
-pub(super) fn list(result: &Raw, form: Form) -> Option<Raw> {
+pub(super) fn list(result: &Raw, form: ResultKind) -> Option<Raw> {
     let [items] = last(result, [form.items()]);
     items.filter(|items| items.kind() == Kind::Array)
 }
 
 /// Returns the items of this array.
-pub(super) fn items(result: &Raw, form: Form) -> Vec<Raw> {
+pub(super) fn items(result: &Raw, form: ResultKind) -> Vec<Raw> {
     let list = list(result, form);
     list.iter().flat_map(|list| list.elements()).collect()
 }
@@ -94,11 +94,11 @@ pub(super) fn structured(result: &Raw) -> Option<Raw> {
 }
 
 /// Returns a text item that replaces another item, in the form that the result requires.
-pub(super) fn text_item(text: &str, instead_of: Option<&Raw>, form: Form) -> Raw {
+pub(super) fn text_item(text: &str, instead_of: Option<&Raw>, form: ResultKind) -> Raw {
     let text = Raw::string(text);
     match form {
-        Form::Tool => Raw::from_static(r#"{"type":"text"}"#).with_member("text", &text),
-        Form::Resource => {
+        ResultKind::Tool => Raw::from_static(r#"{"type":"text"}"#).with_member("text", &text),
+        ResultKind::Resource => {
             let uri = instead_of.and_then(|item| item.member("uri"));
             let uri = uri.unwrap_or_else(|| Raw::from_static(r#""""#));
             Raw::empty_object()

@@ -32,7 +32,7 @@ pub fn find_schema() -> Raw {
 }
 
 /// Arguments whose values describe a goal, the most specific first.
-const TELLING: &[&str] = &[
+const GOAL_ARGUMENTS: &[&str] = &[
     "goal",
     "query",
     "question",
@@ -50,7 +50,7 @@ const TELLING: &[&str] = &[
 ];
 
 /// Arguments that name files. The name may reveal the type of text.
-const FILES: &[&str] = &[
+const FILE_ARGUMENTS: &[&str] = &[
     "path",
     "paths",
     "file",
@@ -70,19 +70,19 @@ pub struct ResultArguments {
 
 /// The information in a request about the expected result.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Aim {
+pub struct GoalHint {
     pub goal: Option<String>,
     /// The type of text, judged by its file name.
     pub source: Option<SourceType>,
 }
 
-impl Aim {
+impl GoalHint {
     /// Derives the goal and the type of text from the params of `tools/call` or `resources/read`.
     /// `goal` is the value of our own argument.
-    pub fn of(params: Option<&Raw>, goal: Option<&Raw>) -> Aim {
+    pub fn of(params: Option<&Raw>, goal: Option<&Raw>) -> GoalHint {
         let goal = goal.and_then(words);
         let Some(params) = params else {
-            return Aim { goal, source: None };
+            return GoalHint { goal, source: None };
         };
         let [meta, arguments, uri] = params
             .pick(["_meta", "arguments", "uri"])
@@ -98,11 +98,13 @@ impl Aim {
             let found = arguments.iter().find(|(name, _)| name == wanted);
             found.map(|(_, words)| words.clone())
         };
-        let file = FILES.iter().find_map(named);
+        let file = FILE_ARGUMENTS.iter().find_map(named);
         let file = file.or_else(|| uri.as_ref().and_then(words));
         // A file name identifies a location and is not a goal.
-        Aim {
-            goal: said.or(goal).or_else(|| TELLING.iter().find_map(named)),
+        GoalHint {
+            goal: said
+                .or(goal)
+                .or_else(|| GOAL_ARGUMENTS.iter().find_map(named)),
             source: file.as_deref().and_then(SourceType::of_file_name),
         }
     }
@@ -149,8 +151,11 @@ mod tests {
     fn check(params: &str, own: Option<&str>, goal: Option<&str>, source: Option<SourceType>) {
         let params = Raw::parse(params.to_owned().into()).expect("a test's JSON");
         let own = own.map(Raw::string);
-        let aim = Aim::of(Some(&params), own.as_ref());
-        assert_eq!((aim.goal.as_deref(), aim.source), (goal, source));
+        let goal_hint = GoalHint::of(Some(&params), own.as_ref());
+        assert_eq!(
+            (goal_hint.goal.as_deref(), goal_hint.source),
+            (goal, source)
+        );
     }
 
     #[test]
@@ -184,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_telling_is_no_goal() {
+    fn uninformative_arguments_are_no_goal() {
         check(
             r#"{"arguments":{"limit":5,"query":"  ","path":7}}"#,
             None,
@@ -219,11 +224,11 @@ mod tests {
             &Raw::empty_object().with_member("narrows/goal", &Raw::string(&long)),
         );
         let own = Raw::string(&long);
-        for aim in [
-            Aim::of(Some(&params), None),
-            Aim::of(Some(&Raw::empty_object()), Some(&own)),
+        for goal_hint in [
+            GoalHint::of(Some(&params), None),
+            GoalHint::of(Some(&Raw::empty_object()), Some(&own)),
         ] {
-            let goal = aim.goal.expect("there is one");
+            let goal = goal_hint.goal.expect("there is one");
             assert_eq!(goal.chars().count(), MAX_CHARS);
         }
     }

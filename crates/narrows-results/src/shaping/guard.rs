@@ -16,7 +16,7 @@ const SHOWN: usize = 160;
 
 /// An argument that contains a marker of cut text.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Marked {
+pub struct MarkedArgument {
     pub argument: String,
     pub marker: String,
 }
@@ -31,9 +31,9 @@ pub fn may_hold_marker(value: &Raw) -> bool {
 }
 
 /// Returns the first argument with a marker in one of its texts.
-pub fn marked(arguments: &Raw) -> Option<Marked> {
+pub fn marked(arguments: &Raw) -> Option<MarkedArgument> {
     arguments.members().find_map(|(name, value)| {
-        Some(Marked {
+        Some(MarkedArgument {
             argument: name.chars().take(100).collect(),
             marker: marker_in(&value)?,
         })

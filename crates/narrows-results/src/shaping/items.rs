@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use narrows_shape::budget::{Place, RecoveryCall, RecoveryRange, short_number};
+use narrows_shape::budget::{CutRange, RecoveryCall, RecoveryRange, short_number};
 use narrows_shape::estimate_tokens;
 use narrows_shape::prune::Fallback;
 use narrows_wire::Raw;
 
 use super::blocks;
-use super::report::{BlockReport, Change};
-use super::{Form, Job};
+use super::report::{BlockReport, SizeChange};
+use super::{Job, ResultKind};
 use crate::recovery_store::Receipt;
 
 /// The removed items.
-pub(super) struct Dropped {
+pub(super) struct DroppedItems {
     items: Vec<Raw>,
     gone: Vec<bool>,
     /// The item that replaces them.
@@ -21,7 +21,7 @@ pub(super) struct Dropped {
     pub(super) report: BlockReport,
 }
 
-impl Dropped {
+impl DroppedItems {
     /// Selects the items to remove, so that the texts of the others have at most `max_chars`
     /// characters. Items at the start and the end are kept. Items without a size in `sizes` cannot
     /// be removed.
@@ -31,7 +31,7 @@ impl Dropped {
         sizes: &[Option<usize>],
         max_chars: usize,
         keep: impl FnOnce(&Arc<str>) -> Result<Receipt, Fallback>,
-    ) -> Result<Dropped, Fallback> {
+    ) -> Result<DroppedItems, Fallback> {
         let items = blocks::items(result, job.form);
         let longest = note(
             [items.len(); 4],
@@ -58,11 +58,11 @@ impl Dropped {
         let report = BlockReport {
             at: format!("{}[{first}]", job.form.items()),
             prune_id: Some(receipt.to_string()),
-            chars: Change {
+            chars: SizeChange {
                 before,
                 after: text.chars().count(),
             },
-            tokens: Change {
+            tokens: SizeChange {
                 before: tokens,
                 after: estimate_tokens(&text),
             },
@@ -72,9 +72,9 @@ impl Dropped {
             cuts: Vec::new(),
             more_cuts: 0,
         };
-        Ok(Dropped {
+        Ok(DroppedItems {
             note: blocks::text_item(&text, all.first().copied(), job.form),
-            report: report.with_cuts(&[Place::Chars {
+            report: report.with_cuts(&[CutRange::Chars {
                 first: 1,
                 last: before,
             }]),
@@ -89,17 +89,22 @@ impl Dropped {
     }
 
     /// Returns the result without the removed items and with the other edits applied.
-    pub(super) fn apply(self, form: Form, result: &Raw, edits: Vec<(usize, &Raw, Raw)>) -> Raw {
+    pub(super) fn apply(
+        self,
+        form: ResultKind,
+        result: &Raw,
+        edits: Vec<(usize, &Raw, Raw)>,
+    ) -> Raw {
         let mut items = self.items;
         for (at, place, new) in edits {
             items[at] = items[at].edit().replace(place, new).finish();
         }
         let mut left: Vec<&Raw> = Vec::new();
-        let mut told = false;
+        let mut replaced = false;
         for (item, gone) in items.iter().zip(&self.gone) {
             if !gone {
                 left.push(item);
-            } else if !std::mem::replace(&mut told, true) {
+            } else if !std::mem::replace(&mut replaced, true) {
                 left.push(&self.note);
             }
         }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use narrows_shape::budget::{self, Place, Stage};
+use narrows_shape::budget::{self, CutRange, Stage};
 
 use super::blocks::Block;
 use crate::recovery_store::Receipt;
@@ -26,7 +26,7 @@ pub(super) struct Outcome {
     pub(super) text: String,
     pub(super) after: usize,
     pub(super) stages: Vec<&'static str>,
-    pub(super) cuts: Vec<Place>,
+    pub(super) cuts: Vec<CutRange>,
     /// True if the lines or rows were selected by the goal.
     pub(super) is_chosen: bool,
     pub(super) receipt: Option<Receipt>,
@@ -38,7 +38,7 @@ impl Outcome {
         Outcome {
             after: fitted.text.chars().count(),
             is_chosen: stages.contains(&Stage::Pruned) || stages.contains(&Stage::Rows),
-            stages: stages.iter().map(|stage| stage.word()).collect(),
+            stages: stages.iter().map(|stage| stage.as_str()).collect(),
             text: fitted.text,
             cuts: fitted.cuts,
             receipt,

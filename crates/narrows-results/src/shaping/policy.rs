@@ -89,14 +89,14 @@ fn code_max_chars(choice: ShapeChoice) -> usize {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policies {
     /// The policies by server index.
-    servers: HashMap<usize, OfServer>,
+    servers: HashMap<usize, ServerPolicies>,
     /// The budget of the gateway's own tools on this endpoint.
     own_max_chars: usize,
     pub structured: Structured,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct OfServer {
+struct ServerPolicies {
     all: Option<Policy>,
     /// The policies of tools with their own settings.
     tools: HashMap<String, Option<Policy>>,
@@ -146,7 +146,7 @@ impl Policies {
             let tool = |(name, choice): (&String, &ShapeChoice)| {
                 (name.clone(), resolve(choice.or(server)))
             };
-            let of_server = OfServer {
+            let of_server = ServerPolicies {
                 all: resolve(server),
                 tools: tools.iter().map(tool).collect(),
             };
@@ -194,7 +194,7 @@ impl Policies {
 
     /// Returns the maximum number of characters in one answer of the gateway's own tools.
     pub fn own_max_chars(&self) -> usize {
-        self.own_max_chars.max(ShapeChoice::LEAST_CHARS)
+        self.own_max_chars.max(ShapeChoice::MIN_CHARS)
     }
 }
 

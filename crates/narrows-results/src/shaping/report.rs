@@ -1,6 +1,6 @@
 //! The report in a result's `_meta` of what was cut.
 
-use narrows_shape::budget::Place;
+use narrows_shape::budget::CutRange;
 use narrows_wire::Raw;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 pub const META: &str = "narrows/receipt";
 
 /// The maximum number of texts in a report.
-pub(crate) const BLOCKS_TOLD: usize = 32;
+pub(crate) const MAX_REPORTED_BLOCKS: usize = 32;
 
 /// The maximum number of cuts per text in a report. The store has the full text anyway.
-const CUTS_TOLD: usize = 100;
+const MAX_REPORTED_CUTS: usize = 100;
 
 /// The report on a shaped result.
 #[derive(Debug, Clone, Serialize)]
@@ -20,8 +20,8 @@ pub struct Report {
     /// The first receipt, for programs that expect only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prune_id: Option<String>,
-    pub chars: Change,
-    pub tokens: Change,
+    pub chars: SizeChange,
+    pub tokens: SizeChange,
     pub blocks: Vec<BlockReport>,
     #[serde(skip_serializing_if = "is_zero")]
     pub more_blocks: usize,
@@ -29,7 +29,7 @@ pub struct Report {
 
 /// A size before and after. Tokens are estimated.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
-pub struct Change {
+pub struct SizeChange {
     pub before: usize,
     pub after: usize,
 }
@@ -40,8 +40,8 @@ pub struct BlockReport {
     pub at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prune_id: Option<String>,
-    pub chars: Change,
-    pub tokens: Change,
+    pub chars: SizeChange,
+    pub tokens: SizeChange,
     pub stages: Vec<&'static str>,
     pub goal: Option<String>,
     pub source: Option<&'static str>,
@@ -68,10 +68,10 @@ impl Report {
 }
 
 impl Report {
-    /// Creates a report on these texts. Only the first `BLOCKS_TOLD` are listed.
-    pub fn new(chars: Change, tokens: Change, mut blocks: Vec<BlockReport>) -> Report {
-        let more_blocks = blocks.len().saturating_sub(BLOCKS_TOLD);
-        blocks.truncate(BLOCKS_TOLD);
+    /// Creates a report on these texts. Only the first `MAX_REPORTED_BLOCKS` are listed.
+    pub fn new(chars: SizeChange, tokens: SizeChange, mut blocks: Vec<BlockReport>) -> Report {
+        let more_blocks = blocks.len().saturating_sub(MAX_REPORTED_BLOCKS);
+        blocks.truncate(MAX_REPORTED_BLOCKS);
         Report {
             prune_id: blocks.iter().find_map(|block| block.prune_id.clone()),
             chars,
@@ -90,20 +90,20 @@ impl Report {
 }
 
 impl BlockReport {
-    /// Adds the cuts. Only the first `CUTS_TOLD` are listed.
-    pub fn with_cuts(mut self, cuts: &[Place]) -> BlockReport {
-        let told = cuts.iter().take(CUTS_TOLD).map(|cut| match cut {
-            Place::Lines { first, last } => json!({ "lines": [first, last] }),
-            Place::Chars { first, last } => json!({ "chars": [first, last] }),
+    /// Adds the cuts. Only the first `MAX_REPORTED_CUTS` are listed.
+    pub fn with_cuts(mut self, cuts: &[CutRange]) -> BlockReport {
+        let reported = cuts.iter().take(MAX_REPORTED_CUTS).map(|cut| match cut {
+            CutRange::Lines { first, last } => json!({ "lines": [first, last] }),
+            CutRange::Chars { first, last } => json!({ "chars": [first, last] }),
         });
-        self.cuts = told.collect();
-        self.more_cuts = cuts.len().saturating_sub(CUTS_TOLD);
+        self.cuts = reported.collect();
+        self.more_cuts = cuts.len().saturating_sub(MAX_REPORTED_CUTS);
         self
     }
 }
 
-impl Change {
-    pub fn add(&mut self, other: Change) {
+impl SizeChange {
+    pub fn add(&mut self, other: SizeChange) {
         self.before += other.before;
         self.after += other.after;
     }

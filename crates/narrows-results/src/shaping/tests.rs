@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::recovery_store::{MemoryStore, Receipt, Unavailable};
+use crate::recovery_store::{MemoryStore, Receipt, StoreUnavailable};
 use crate::settings::Binary;
 
 const SOURCE: Source<'_> = Source {
@@ -21,7 +21,7 @@ fn owner() -> Owner {
 fn job(result: &Value, max_chars: usize) -> Job {
     Job {
         result: Raw::from_serialize(result),
-        form: Form::Tool,
+        form: ResultKind::Tool,
         policy: Policy {
             max_chars,
             code_max_chars: max_chars,
@@ -32,7 +32,7 @@ fn job(result: &Value, max_chars: usize) -> Job {
             goal_param: false,
             timeout: Duration::from_secs(20),
         },
-        aim: Aim::default(),
+        goal_hint: GoalHint::default(),
         find: None,
         owner: owner(),
         recover: RecoverTool {
@@ -132,7 +132,7 @@ async fn check_fails_open(shaping: Shaping, job: Job) {
 async fn an_engine_that_fails_takes_no_result_with_it() {
     for wrong in [(|| panic!("a fault")) as fn() -> _, || Ok(vec![1.0])] {
         let mut job = job(&text_result(&lines(1_000)), 5_000);
-        job.aim.goal = Some("line 500".into());
+        job.goal_hint.goal = Some("line 500".into());
         check_fails_open(with_engine(Faulty(wrong)).0, job).await;
     }
 }
@@ -141,7 +141,7 @@ async fn an_engine_that_fails_takes_no_result_with_it() {
 async fn what_takes_too_long_passes_as_it_came() {
     let mut job = job(&text_result(&lines(1_000)), 5_000);
     job.policy.timeout = Duration::ZERO;
-    job.aim.goal = Some("line 500".into());
+    job.goal_hint.goal = Some("line 500".into());
     check_fails_open(with_engine(Lexical).0, job).await;
 }
 
@@ -149,7 +149,7 @@ async fn what_takes_too_long_passes_as_it_came() {
 async fn an_engine_that_runs_out_of_time_leaves_the_first_and_last_lines() {
     let text = lines(1_000);
     let mut job = job(&text_result(&text), 5_000);
-    job.aim.goal = Some("line 500".into());
+    job.goal_hint.goal = Some("line 500".into());
     let (shaping, _) = with_engine(Faulty(|| Err(OutOfTime)));
     let shaped: Value = shaping.shape(SOURCE, job).await.0.decode().unwrap();
     let shaped = shaped["content"][0]["text"].as_str().expect("a text");
@@ -158,11 +158,11 @@ async fn an_engine_that_runs_out_of_time_leaves_the_first_and_last_lines() {
     assert!(shaped.contains("line 999 of a text"), "{shaped}");
 }
 
-struct Full;
+struct FullStore;
 
-impl Store for Full {
-    fn keep(&self, _: &Owner, _: Arc<str>) -> Result<Receipt, Unavailable> {
-        Err(Unavailable)
+impl RecoveryStore for FullStore {
+    fn keep(&self, _: &Owner, _: Arc<str>) -> Result<Receipt, StoreUnavailable> {
+        Err(StoreUnavailable)
     }
 
     fn fetch(&self, _: &Owner, _: &str) -> Option<Arc<str>> {
@@ -174,7 +174,7 @@ impl Store for Full {
 
 #[tokio::test]
 async fn what_cannot_be_kept_is_written_shorter_but_not_cut() {
-    let shaping = || Shaping::new(Arc::new(Full), Arc::new(Lexical));
+    let shaping = || Shaping::new(Arc::new(FullStore), Arc::new(Lexical));
     check_fails_open(shaping(), job(&text_result(&lines(1_000)), 5_000)).await;
     let rows: Vec<Value> = (0..100).map(|at| json!({ "id": at, "n": "x" })).collect();
     let pretty = format!("{:#}", json!(rows));
@@ -547,7 +547,7 @@ proptest! {
             result["structuredContent"] = json!({ "rows": rows });
         }
         let mut job = job(&result, max_chars);
-        job.aim.goal = goal;
+        job.goal_hint.goal = goal;
         job.policy.binary = if note { Binary::Note } else { Binary::Keep };
         let store = MemoryStore::new(&Default::default());
         let shaped = work::shape(&job, &store, &Lexical).expect("nothing fails");

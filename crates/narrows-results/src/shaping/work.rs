@@ -8,18 +8,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-use narrows_shape::budget::{self, Order, Place, RecoveryRange, Stage};
+use narrows_shape::budget::{self, CutRange, Order, RecoveryRange, Stage};
 use narrows_shape::estimate_tokens;
 use narrows_shape::prune::{Deadline, Engine, Fallback, SourceType};
 use narrows_wire::Raw;
 
 use super::blocks::{self, Block, BlockKind};
-use super::halves::content_alone;
-use super::items::Dropped;
+use super::items::DroppedItems;
 use super::pieces::{FREE_ITEMS, ITEM_COST, Outcome, Piece, item_cost, shares, total, weight};
-use super::report::{BLOCKS_TOLD, BlockReport, Change, Report};
-use super::{Form, Job};
-use crate::recovery_store::{Receipt, Store};
+use super::report::{BlockReport, MAX_REPORTED_BLOCKS, Report, SizeChange};
+use super::structured_content::content_alone;
+use super::{Job, ResultKind};
+use crate::recovery_store::{Receipt, RecoveryStore};
 use crate::settings::ShapeChoice;
 
 /// The minimum share of the budget for a text that is cut, including its marker.
@@ -30,7 +30,7 @@ const LEAST_TEXT: usize = 20;
 
 /// When whole items are removed, each remaining text is counted with at most this many characters
 /// and at most this fraction of the budget.
-const WORTH_READING: usize = 2 * ShapeChoice::LEAST_CHARS;
+const WORTH_READING: usize = 2 * ShapeChoice::MIN_CHARS;
 const PART_WORTH_READING: usize = 8;
 
 /// The factor by which rewriting JSON may shorten it. Larger savings are rare.
@@ -38,7 +38,7 @@ const TIGHTENS: usize = 8;
 
 /// A result within its budget. It has no report if only `structuredContent` was removed, which
 /// `content` repeats.
-pub(super) type Shaped = (Raw, Option<Report>);
+pub(super) type ShapedResult = (Raw, Option<Report>);
 
 /// Returns true if a result may have so many items that they count toward the budget.
 pub(super) fn may_have_many_items(result: &Raw) -> bool {
@@ -59,19 +59,19 @@ pub(super) fn is_over(job: &Job) -> bool {
 /// Shapes a result. Returns `None` if it is already within its budget.
 pub(super) fn shape(
     job: &Job,
-    store: &dyn Store,
+    store: &dyn RecoveryStore,
     engine: &dyn Engine,
-) -> Result<Option<Shaped>, Fallback> {
+) -> Result<Option<ShapedResult>, Fallback> {
     let until = Instant::now().checked_add(job.policy.timeout);
     let passed = || until.is_some_and(|until| Instant::now() >= until);
     let deadline = Deadline::new(&passed);
     // A panic during shaping must not lose the result.
     let shaped = catch_unwind(AssertUnwindSafe(|| {
         let result = match job.form {
-            Form::Tool => content_alone(&job.result),
-            Form::Resource => job.result.clone(),
+            ResultKind::Tool => content_alone(&job.result),
+            ResultKind::Resource => job.result.clone(),
         };
-        let work = Work {
+        let work = ShapingRun {
             job,
             result: &result,
             store,
@@ -86,17 +86,17 @@ pub(super) fn shape(
     shaped.unwrap_or(Err(Fallback::InternalError))
 }
 
-struct Work<'a> {
+struct ShapingRun<'a> {
     job: &'a Job,
     /// The result without `structuredContent`.
     result: &'a Raw,
-    store: &'a dyn Store,
+    store: &'a dyn RecoveryStore,
     engine: &'a dyn Engine,
     deadline: &'a Deadline<'a>,
 }
 
-impl Work<'_> {
-    fn run(&self) -> Result<Option<Shaped>, Fallback> {
+impl ShapingRun<'_> {
+    fn run(&self) -> Result<Option<ShapedResult>, Fallback> {
         let mut pieces = self.pieces();
         let budget = self.budget(&pieces);
         let limit = self.job.policy.passes_whole(budget);
@@ -139,8 +139,10 @@ impl Work<'_> {
     /// Returns the budget of the result. Code that is read without a goal has a separate one,
     /// because edits need exact text.
     fn budget(&self, pieces: &[Piece]) -> usize {
-        let Job { policy, aim, .. } = self.job;
-        if aim.goal.is_some() || policy.code_max_chars == policy.max_chars {
+        let Job {
+            policy, goal_hint, ..
+        } = self.job;
+        if goal_hint.goal.is_some() || policy.code_max_chars == policy.max_chars {
             return policy.max_chars;
         }
         let longest = pieces.iter().max_by_key(|piece| piece.before);
@@ -172,8 +174,8 @@ impl Work<'_> {
             piece.outcome = Some(Outcome {
                 after: text.chars().count(),
                 text,
-                stages: vec![Stage::Base64.word()],
-                cuts: vec![Place::Chars {
+                stages: vec![Stage::Base64.as_str()],
+                cuts: vec![CutRange::Chars {
                     first: 1,
                     last: piece.before,
                 }],
@@ -213,7 +215,7 @@ impl Work<'_> {
             let outcome = piece.outcome.as_mut()?;
             outcome.receipt.is_none().then_some((&piece.text, outcome))
         });
-        for (text, outcome) in rewritten.take(BLOCKS_TOLD) {
+        for (text, outcome) in rewritten.take(MAX_REPORTED_BLOCKS) {
             outcome.receipt = self.keep(text).ok();
         }
     }
@@ -254,7 +256,7 @@ impl Work<'_> {
     ) -> Order<'o> {
         Order {
             max_chars,
-            goal: self.job.aim.goal.as_deref(),
+            goal: self.job.goal_hint.goal.as_deref(),
             source,
             recovery: self.job.recover.call(receipt),
         }
@@ -284,7 +286,7 @@ impl Work<'_> {
 
     /// Removes whole items, if there are so many texts that some would keep no useful part. The
     /// first and the last items keep a share.
-    fn drop_items(&self, pieces: &mut Vec<Piece>, budget: usize) -> Result<Dropped, Fallback> {
+    fn drop_items(&self, pieces: &mut Vec<Piece>, budget: usize) -> Result<DroppedItems, Fallback> {
         let part = (budget / PART_WORTH_READING).min(WORTH_READING);
         let longest = pieces.iter().map(|piece| piece.before).max();
         let worth_reading = part.max(self.least_share(longest.unwrap_or_default()));
@@ -293,7 +295,7 @@ impl Work<'_> {
             sizes[piece.block.item] = Some(piece.chars().min(worth_reading) + ITEM_COST);
         }
         let keep = |text: &Arc<str>| self.keep(text);
-        let dropped = Dropped::choose(self.job, self.result, &sizes, budget, keep)?;
+        let dropped = DroppedItems::choose(self.job, self.result, &sizes, budget, keep)?;
         pieces.retain(|piece| !dropped.has(piece.block.item));
         // The remaining items share the rest of the budget.
         let left = budget.saturating_sub(dropped.report.chars.after);
@@ -303,8 +305,8 @@ impl Work<'_> {
     }
 
     /// Puts the pieces back into the result and adds the report.
-    fn finish(&self, pieces: &[Piece], dropped: Option<Dropped>) -> Shaped {
-        let (mut chars, mut tokens) = (Change::default(), Change::default());
+    fn finish(&self, pieces: &[Piece], dropped: Option<DroppedItems>) -> ShapedResult {
+        let (mut chars, mut tokens) = (SizeChange::default(), SizeChange::default());
         let mut blocks = Vec::new();
         let mut edits: Vec<(usize, &Raw, Raw)> = Vec::new();
         if let Some(dropped) = &dropped {
@@ -318,8 +320,8 @@ impl Work<'_> {
                 Some(outcome) => estimate_tokens(&outcome.text),
                 None => before,
             };
-            let in_tokens = Change { before, after };
-            chars.add(Change {
+            let in_tokens = SizeChange { before, after };
+            chars.add(SizeChange {
                 before: piece.before,
                 after: piece.chars(),
             });
@@ -355,18 +357,23 @@ impl Work<'_> {
         }
     }
 
-    fn report(&self, piece: &Piece, outcome: &Outcome, tokens: Change) -> BlockReport {
+    fn report(&self, piece: &Piece, outcome: &Outcome, tokens: SizeChange) -> BlockReport {
         BlockReport {
             at: piece.block.at(self.job.form),
             prune_id: outcome.receipt.as_ref().map(Receipt::to_string),
-            chars: Change {
+            chars: SizeChange {
                 before: piece.before,
                 after: outcome.after,
             },
             tokens,
             stages: outcome.stages.clone(),
-            goal: self.job.aim.goal.clone().filter(|_| outcome.is_chosen),
-            source: self.source(&piece.block).map(SourceType::word),
+            goal: self
+                .job
+                .goal_hint
+                .goal
+                .clone()
+                .filter(|_| outcome.is_chosen),
+            source: self.source(&piece.block).map(SourceType::as_str),
             cuts: Vec::new(),
             more_cuts: 0,
         }
@@ -375,7 +382,7 @@ impl Work<'_> {
 
     fn source(&self, block: &Block) -> Option<SourceType> {
         match block.kind {
-            BlockKind::Text { source } => source.or(self.job.aim.source),
+            BlockKind::Text { source } => source.or(self.job.goal_hint.source),
             _ => None,
         }
     }
@@ -389,8 +396,8 @@ impl Work<'_> {
 /// Returns the structured content. Only tool results have it.
 fn structured(job: &Job) -> Option<Raw> {
     match job.form {
-        Form::Tool => blocks::structured(&job.result),
-        Form::Resource => None,
+        ResultKind::Tool => blocks::structured(&job.result),
+        ResultKind::Resource => None,
     }
 }
 

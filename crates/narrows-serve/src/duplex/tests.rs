@@ -30,8 +30,8 @@ async fn taken_in(message: Bytes) -> usize {
     let stop = CancellationToken::new();
     let duplex = Duplex::new(
         gateway,
-        Door::Endpoint("x"),
-        Visitor::Host,
+        Entrypoint::Endpoint("x"),
+        DuplexClient::Local,
         narrows_upstream::memory::ClientMemory::unlimited(),
         settings,
         outgoing,

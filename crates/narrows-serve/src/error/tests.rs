@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use narrows_gateway::preset::{Denial, DenialSource, Why};
+use narrows_gateway::preset::{Denial, DenialReason, DenialSource};
 use narrows_wire::JsonError;
 
 use super::*;
@@ -64,7 +64,7 @@ fn an_unknown_resource_has_the_code_of_its_era() {
 fn denial() -> Arc<Denial> {
     Arc::new(Denial {
         source: DenialSource::Preset("review".into()),
-        why: Why::NotNamed,
+        why: DenialReason::NotNamed,
     })
 }
 
@@ -72,7 +72,7 @@ fn denial() -> Arc<Denial> {
 fn a_tool_list_is_not_called_a_preset() {
     let denial = Denial {
         source: DenialSource::ToolList("mcpServers.git.disabledTools".into()),
-        why: Why::Excluded,
+        why: DenialReason::Excluded,
     };
     let error = Error::NotAllowed {
         kind: ItemKind::Tool,
@@ -456,7 +456,7 @@ fn who_is_not_let_in_is_told_what_is_missing() {
         r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"The token is not valid, and too many wrong tokens came from this address. Try again later","data":{"code":"too_many_attempts","retry_after_ms":1501}}}"#,
     );
     check(
-        Refused::DoorNotAllowed,
+        Refused::EntrypointNotAllowed,
         403,
         r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"This client may not use this endpoint","data":{"code":"endpoint_not_allowed"}}}"#,
     );

@@ -45,7 +45,7 @@ use self::refusal::Refusal;
 use super::Edge;
 use super::body::Body;
 use super::routes::ADMIN;
-use crate::admin::AdminDesk;
+use crate::admin::AdminAuth;
 use crate::error::Refused;
 
 /// The maximum number of requests with a wrong token that wait for their delayed answer. Further
@@ -56,14 +56,14 @@ const MAX_WAITING: usize = 8;
 const MAX_LISTENERS: usize = 16;
 
 /// The state shared by all requests.
-struct Office {
+struct AdminState {
     edge: Arc<Edge>,
-    desk: Arc<AdminDesk>,
+    auth: Arc<AdminAuth>,
     waiting: Semaphore,
     listeners: Arc<Semaphore>,
 }
 
-impl Office {
+impl AdminState {
     fn gateway(&self) -> &Gateway {
         &self.edge.gateway
     }
@@ -74,7 +74,7 @@ impl Office {
 #[derive(Clone)]
 pub(super) struct AdminApi {
     edge: Arc<Edge>,
-    desk: Arc<AdminDesk>,
+    auth: Arc<AdminAuth>,
     service: Arc<OnceLock<TowerToHyperService<Router>>>,
 }
 
@@ -82,7 +82,7 @@ impl AdminApi {
     /// Returns `None` if the settings have no admin API.
     pub(super) fn new(edge: &Arc<Edge>) -> Option<AdminApi> {
         Some(AdminApi {
-            desk: edge.settings.admin.clone()?,
+            auth: edge.settings.admin.clone()?,
             edge: edge.clone(),
             service: Arc::default(),
         })
@@ -100,15 +100,15 @@ impl AdminApi {
     }
 
     fn router(&self) -> Router {
-        let office = Arc::new(Office {
-            desk: self.desk.clone(),
+        let admin = Arc::new(AdminState {
+            auth: self.auth.clone(),
             edge: self.edge.clone(),
             waiting: Semaphore::new(MAX_WAITING),
             listeners: Arc::new(Semaphore::new(MAX_LISTENERS)),
         });
         let (routes, _) = parts();
         let unknown = async || Refusal::Edge(Refused::UnknownPath);
-        let admitted = from_fn_with_state(office.clone(), access::check);
+        let admitted = from_fn_with_state(admin.clone(), access::check);
         let routes = routes
             .fallback(unknown)
             .method_not_allowed_fallback(async || Refusal::Edge(Refused::Method))
@@ -118,7 +118,7 @@ impl AdminApi {
         let router = Router::new()
             .nest(ADMIN, routes)
             .route(&slash, any(unknown).layer(admitted));
-        router.with_state(office)
+        router.with_state(admin)
     }
 }
 
@@ -128,7 +128,7 @@ pub(super) fn refused(refused: Refused) -> Response<Body> {
 }
 
 /// Returns all routes and their OpenAPI description, both without the [`ADMIN`] prefix.
-fn parts() -> (Router<Arc<Office>>, OpenApi) {
+fn parts() -> (Router<Arc<AdminState>>, OpenApi) {
     OpenApiRouter::with_openapi(description::frame())
         .routes(routes!(status::get_status))
         .routes(routes!(servers::list_servers, servers::add_server))

@@ -26,7 +26,7 @@ use super::body::Body;
 use super::current::Current;
 use super::entry::RequestOrigin;
 use super::head::Head;
-use super::occupancy::Place;
+use super::occupancy::ConnectionSlot;
 use super::poll_when_woken::PollWhenWoken;
 use super::routes::{Route, Service};
 use super::socket::Socket;
@@ -48,7 +48,7 @@ pub(super) struct Connection {
     /// The address of the client.
     peer: SocketAddr,
     current: Arc<Current>,
-    place: Place,
+    slot: ConnectionSlot,
     /// The memory shares for requests without a session or token.
     memory: OnceLock<ClientMemory>,
 }
@@ -65,7 +65,7 @@ impl Connection {
         edge: Arc<Edge>,
         admin: Option<AdminApi>,
         peer: SocketAddr,
-        place: Place,
+        slot: ConnectionSlot,
     ) -> Arc<Connection> {
         let current = Arc::new(Current::new(edge.readers.clone()));
         Arc::new(Connection {
@@ -73,7 +73,7 @@ impl Connection {
             admin,
             peer,
             current,
-            place,
+            slot,
             memory: OnceLock::new(),
         })
     }
@@ -90,12 +90,12 @@ impl Connection {
         let service = service_fn(move |request| {
             let connection = own.clone();
             async move {
-                connection.place.begin();
+                connection.slot.mark_busy();
                 let answer = connection.respond(request).await;
                 // A long body may take time to write, and a stream stays open.
                 let length = answer.body().size_hint().exact();
                 if length.is_some_and(|length| length <= SHORT) {
-                    connection.place.rest();
+                    connection.slot.mark_idle();
                 }
                 Ok::<_, Infallible>(answer)
             }
@@ -109,7 +109,7 @@ impl Connection {
         let mut connection = std::pin::pin!(connection);
         let close_reason = std::pin::pin!(async {
             tokio::select! {
-                () = self.place.gives_way() => CloseReason::PlaceNeeded,
+                () = self.slot.eviction() => CloseReason::PlaceNeeded,
                 () = stop.cancelled() => CloseReason::Shutdown,
             }
         });
@@ -117,7 +117,7 @@ impl Connection {
             biased;
             ended = connection.as_mut() => ended,
             reason = PollWhenWoken::new(close_reason) => match reason {
-                CloseReason::PlaceNeeded if !self.place.is_busy() => return,
+                CloseReason::PlaceNeeded if !self.slot.is_busy() => return,
                 CloseReason::PlaceNeeded => {
                     // The next request arrived at the same moment and is still answered.
                     connection.as_mut().graceful_shutdown();
@@ -125,7 +125,7 @@ impl Connection {
                 }
                 CloseReason::Shutdown => {
                     connection.as_mut().graceful_shutdown();
-                    match self.place.is_busy() {
+                    match self.slot.is_busy() {
                         true => connection.await,
                         // The connection may hold part of a head, for which hyper would wait.
                         false => timeout(PART_OF_HEAD, connection).await.unwrap_or(Ok(())),
@@ -154,7 +154,7 @@ impl Connection {
             };
         }
         let origin = head.origin.cloned();
-        let from_here = entry::is_from_here(&head, self.peer.ip());
+        let is_local = entry::is_local_request(&head, self.peer.ip());
         let mut answer = match self.enter(&route, &parts.method, &head).await {
             Err(answer) => answer,
             Ok(principal) => match route.service {
@@ -165,7 +165,7 @@ impl Connection {
                             headers.clear();
                             let own = |principal: &Principal| self.memory(principal);
                             let posted = mcp::post(edge, &route.target, head, own, body, headers);
-                            posted.await.unwrap_or_else(mcp::Refusal::into_answer)
+                            posted.await.unwrap_or_else(mcp::PostRefusal::into_answer)
                         }
                         Err(refused) => answer::refused(None, &refused),
                     }
@@ -212,12 +212,12 @@ impl Connection {
                 }
                 Service::Admin => {
                     parts.headers = headers;
-                    Box::pin(self.administer(parts, body, from_here)).await
+                    Box::pin(self.administer(parts, body, is_local)).await
                 }
                 Service::Index => Box::pin(self.index(&route, &parts.method, &head)).await,
                 Service::Health => pages::health(edge),
                 Service::Ready => pages::ready(edge),
-                Service::Metrics => Box::pin(metrics::metrics(edge, &headers, from_here)).await,
+                Service::Metrics => Box::pin(metrics::metrics(edge, &headers, is_local)).await,
                 Service::Unknown => answer::refused_page(&Refused::UnknownPath),
             },
         };
@@ -285,16 +285,11 @@ impl Connection {
     }
 
     /// Answers a request to the admin API.
-    async fn administer(
-        &self,
-        mut parts: Parts,
-        body: Incoming,
-        from_here: bool,
-    ) -> Response<Body> {
+    async fn administer(&self, mut parts: Parts, body: Incoming, is_local: bool) -> Response<Body> {
         let Some(admin) = &self.admin else {
             return answer::refused_page(&Refused::UnknownPath);
         };
-        parts.extensions.insert(RequestOrigin { from_here });
+        parts.extensions.insert(RequestOrigin { is_local });
         parts.extensions.insert(self.memory(&Principal::Anonymous));
         admin.answer(Request::from_parts(parts, body)).await
     }

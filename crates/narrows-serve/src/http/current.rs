@@ -58,7 +58,7 @@ impl Current {
     }
 
     /// Drops the messages kept for the client, whose connection is being closed to free memory.
-    pub(super) fn give_way(&self) {
+    pub(super) fn evict(&self) {
         if let Some(stream) = self.stream() {
             stream.forget();
         }

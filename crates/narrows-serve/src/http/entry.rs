@@ -9,7 +9,7 @@ use http::Method;
 use http::header::HeaderValue;
 use narrows_gateway::Principal;
 use narrows_gateway::meter::RefusedFor;
-use narrows_gateway::{ClientPermit, Peer, Unidentified};
+use narrows_gateway::{ClientPermit, IdentifyError, PeerAddress};
 
 use super::Edge;
 use super::head::Head;
@@ -23,7 +23,7 @@ mod tests;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RequestOrigin {
     /// True if the client is on this machine and no proxy forwarded the request.
-    pub(super) from_here: bool,
+    pub(super) is_local: bool,
 }
 
 /// Identifies the client and checks that it may use the entrypoint.
@@ -50,7 +50,7 @@ pub(super) async fn enter(
     let target = &route.target;
     let may = match route.service {
         Service::StreamableHttp | Service::Sse | Service::WebSocket => {
-            gateway.may_enter(&principal, target.door())
+            gateway.may_enter(&principal, target.entrypoint())
         }
         Service::Pruner => gateway.may_prune(&principal),
         Service::Forward => gateway.may_forward(&principal, target.name()),
@@ -67,8 +67,8 @@ pub(super) async fn enter(
     match may {
         true => Ok(principal),
         false => {
-            gateway.meter().refused(RefusedFor::Door);
-            Err(Refused::DoorNotAllowed)
+            gateway.meter().refused(RefusedFor::Entrypoint);
+            Err(Refused::EntrypointNotAllowed)
         }
     }
 }
@@ -79,16 +79,16 @@ pub(super) async fn identify(
     head: &Head<'_>,
     peer: IpAddr,
 ) -> Result<Principal, Refused> {
-    let peer = Peer {
+    let peer = PeerAddress {
         address: peer,
-        from_here: is_from_here(head, peer),
+        is_local: is_local_request(head, peer),
     };
     let token = head.authorization.map(bearer);
     let identified = edge.gateway.identify(token, peer).await;
     identified.map_err(|why| match why {
-        Unidentified::Missing => Refused::NoToken,
-        Unidentified::Wrong => Refused::WrongToken,
-        Unidentified::Throttled { after } => Refused::TooManyTokens { after },
+        IdentifyError::Missing => Refused::NoToken,
+        IdentifyError::Wrong => Refused::WrongToken,
+        IdentifyError::Throttled { after } => Refused::TooManyTokens { after },
     })
 }
 
@@ -107,7 +107,7 @@ pub(super) fn permit(edge: &Edge, principal: &Principal) -> Result<Option<Client
 
 /// Returns true if a request was made on this machine. A request forwarded by a proxy may come from
 /// anywhere.
-pub(super) fn is_from_here(head: &Head<'_>, peer: IpAddr) -> bool {
+pub(super) fn is_local_request(head: &Head<'_>, peer: IpAddr) -> bool {
     // A dual-stack socket reports 127.0.0.1 as ::ffff:127.0.0.1.
     peer.to_canonical().is_loopback() && !head.passed_on
 }

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use narrows_gateway::Stay;
+use narrows_gateway::ActivityGuard;
 use narrows_upstream::memory::{MemoryShare, SMALL};
 use narrows_wire::{sse, token};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
@@ -28,12 +28,16 @@ pub(super) struct Events {
     ready: VecDeque<Bytes>,
     beat: Interval,
     ended: bool,
-    _stay: Option<Stay>,
+    _stay: Option<ActivityGuard>,
 }
 
 impl Events {
-    /// Creates the events of a response. `stay` keeps the session alive while the connection reads.
-    pub(super) fn new(reader: Reader, keep_alive: Duration, stay: Option<Stay>) -> Events {
+    /// Creates the events of a response. `keep_active` keeps the session alive while the connection reads.
+    pub(super) fn new(
+        reader: Reader,
+        keep_alive: Duration,
+        keep_active: Option<ActivityGuard>,
+    ) -> Events {
         let mut beat = interval_at(Instant::now() + keep_alive, keep_alive);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Events {
@@ -42,7 +46,7 @@ impl Events {
             ready: VecDeque::new(),
             beat,
             ended: false,
-            _stay: stay,
+            _stay: keep_active,
         }
     }
 

@@ -26,18 +26,18 @@ const HEADER: usize = 6;
 
 pub(super) struct Intake<S> {
     io: S,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<IntakeState>>,
 }
 
 pub(super) struct Arriving {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<IntakeState>>,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
 /// A message arrived too slowly.
 pub(super) struct TooSlow;
 
-struct State {
+struct IntakeState {
     permit: MemoryPermit,
     memory: Arc<MemoryShare>,
     /// The bytes received of the incomplete message.
@@ -50,7 +50,7 @@ struct State {
 
 impl<S> Intake<S> {
     pub(super) fn new(io: S, memory: &Arc<MemoryShare>, grace: Duration) -> (Intake<S>, Arriving) {
-        let state = Arc::new(Mutex::new(State {
+        let state = Arc::new(Mutex::new(IntakeState {
             permit: memory.permit(),
             memory: memory.clone(),
             partial: 0,
@@ -66,7 +66,7 @@ impl<S> Intake<S> {
     }
 }
 
-impl State {
+impl IntakeState {
     /// Counts received bytes. Returns false if there is no memory for them.
     fn received(&mut self, bytes: usize) -> bool {
         // Bytes after a refusal are ignored.

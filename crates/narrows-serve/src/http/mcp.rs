@@ -20,12 +20,12 @@ use crate::error::Refused;
 
 mod post;
 
-pub(super) use self::post::{Refusal, post};
+pub(super) use self::post::{PostRefusal, post};
 
 /// The relevant headers of a POST.
 pub(super) struct PostHead {
     accept: Accept,
-    found: Found,
+    found: SessionLookup,
     principal: Principal,
 }
 
@@ -48,30 +48,35 @@ impl PostHead {
             accept: head.accept,
             // The session is looked up now, while the headers are available. A failure is reported
             // later, under the id of the request.
-            found: Found::read(edge, target, &principal, head),
+            found: SessionLookup::read(edge, target, &principal, head),
             principal,
         })
     }
 }
 
 /// The session named by the `mcp-session-id` header, or the error if there is none.
-enum Found {
+enum SessionLookup {
     Session(Arc<HttpSession>),
     Nothing(Refused),
 }
 
-impl Found {
-    fn read(edge: &Edge, target: &Target<'_>, principal: &Principal, head: &Head<'_>) -> Found {
+impl SessionLookup {
+    fn read(
+        edge: &Edge,
+        target: &Target<'_>,
+        principal: &Principal,
+        head: &Head<'_>,
+    ) -> SessionLookup {
         let missing = match head.session.map(|value| value.to_str()) {
             Some(Ok(id)) => match edge.sessions.find(id, target, principal) {
-                Some(session) => return Found::Session(session),
+                Some(session) => return SessionLookup::Session(session),
                 None => Refused::UnknownSession,
             },
             Some(Err(_)) => Refused::UnknownSession,
             None => Refused::NoSession,
         };
         // If the endpoint does not exist, that is the error to report.
-        Found::Nothing(match edge.gateway.has_door(target.door()) {
+        SessionLookup::Nothing(match edge.gateway.has_entrypoint(target.entrypoint()) {
             true => missing,
             false => Refused::UnknownEndpoint,
         })
@@ -80,15 +85,15 @@ impl Found {
     /// Returns true if the client still has to answer a request from a server.
     fn owes_an_answer(&self) -> bool {
         match self {
-            Found::Session(session) => session.session.owes_an_answer(),
-            Found::Nothing(_) => false,
+            SessionLookup::Session(session) => session.session.owes_an_answer(),
+            SessionLookup::Nothing(_) => false,
         }
     }
 
     fn session(self) -> Result<Arc<HttpSession>, Refused> {
         match self {
-            Found::Session(session) => Ok(session),
-            Found::Nothing(why) => Err(why),
+            SessionLookup::Session(session) => Ok(session),
+            SessionLookup::Nothing(why) => Err(why),
         }
     }
 }
@@ -114,16 +119,19 @@ pub(super) fn get(
         return Err(Refused::NotAcceptable);
     }
     check_version(head)?;
-    let session = Found::read(edge, target, principal, head).session()?;
+    let session = SessionLookup::read(edge, target, principal, head).session()?;
     let last = head.last_event_id.and_then(|value| value.to_str().ok());
     let resumed = last
         .and_then(token::parse_event_id)
         .and_then(|(stream, number)| session.resume(stream, number));
-    let stay = Some(session.session.stay());
+    let keep_active = Some(session.session.keep_active());
     let keep_alive = edge.settings.keep_alive;
     let events = match resumed {
-        Some(reader) => Events::new(reader, keep_alive, stay),
-        None => begin(&session, Events::new(session.listen(), keep_alive, stay)),
+        Some(reader) => Events::new(reader, keep_alive, keep_active),
+        None => begin(
+            &session,
+            Events::new(session.listen(), keep_alive, keep_active),
+        ),
     };
     Ok(answer::events(Body::Events(Box::new(events))))
 }
@@ -136,7 +144,7 @@ pub(super) fn delete(
     head: &Head<'_>,
 ) -> Result<Response<Body>, Refused> {
     check_version(head)?;
-    let session = Found::read(edge, target, principal, head).session()?;
+    let session = SessionLookup::read(edge, target, principal, head).session()?;
     session.session.close();
     edge.sessions.remove(session.session.id());
     Ok(answer::empty(StatusCode::NO_CONTENT))

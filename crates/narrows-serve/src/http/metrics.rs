@@ -56,11 +56,11 @@ impl PartialEq for TokenCheck {
 
 impl MetricsAccess {
     /// Checks whether a client may read the metrics with its token.
-    fn check(&self, from_here: bool, token: Option<&str>) -> Result<(), Refused> {
+    fn check(&self, is_local: bool, token: Option<&str>) -> Result<(), Refused> {
         match self {
             MetricsAccess::Off => Err(Refused::UnknownPath),
             MetricsAccess::Open => Ok(()),
-            MetricsAccess::Loopback if from_here => Ok(()),
+            MetricsAccess::Loopback if is_local => Ok(()),
             MetricsAccess::Loopback => Err(Refused::NotLocal),
             MetricsAccess::Token(check) if token.is_some_and(|token| (check.0)(token)) => Ok(()),
             MetricsAccess::Token(_) if token.is_none() => Err(Refused::NoToken),
@@ -70,9 +70,9 @@ impl MetricsAccess {
 }
 
 /// Answers a request for the metrics.
-pub(super) async fn metrics(edge: &Edge, headers: &HeaderMap, from_here: bool) -> Response<Body> {
+pub(super) async fn metrics(edge: &Edge, headers: &HeaderMap, is_local: bool) -> Response<Body> {
     let access = &edge.settings.metrics;
-    if let Err(refused) = access.check(from_here, bearer(headers)) {
+    if let Err(refused) = access.check(is_local, bearer(headers)) {
         // The delay slows down guessing, as in the admin API.
         if refused == Refused::WrongToken {
             let Ok(_place) = edge.wrong_tokens.try_acquire() else {

@@ -27,13 +27,13 @@ pub(super) struct Occupancy {
     max: usize,
     max_per_address: usize,
     began: Instant,
-    table: Mutex<Table>,
+    table: Mutex<ConnectionTable>,
 }
 
 #[derive(Default)]
-struct Table {
+struct ConnectionTable {
     last: u64,
-    all: HashMap<u64, Arc<Seat>>,
+    all: HashMap<u64, Arc<SlotState>>,
     /// In order of arrival.
     silent: BTreeSet<u64>,
     /// Only addresses that have a limit.
@@ -47,17 +47,17 @@ struct Address {
 }
 
 /// The place of one connection, freed when it is dropped.
-pub(super) struct Place {
+pub(super) struct ConnectionSlot {
     occupancy: Arc<Occupancy>,
     number: u64,
-    seat: Arc<Seat>,
+    slot_state: Arc<SlotState>,
 }
 
-struct Seat {
+struct SlotState {
     /// `None` for addresses on this machine, which have no limit.
     address: Option<IpAddr>,
     state: AtomicU64,
-    gives_way: CancellationToken,
+    eviction: CancellationToken,
 }
 
 impl Occupancy {
@@ -76,7 +76,7 @@ impl Occupancy {
         self: &Arc<Self>,
         address: IpAddr,
         mut evicted: impl FnMut(Evicted),
-    ) -> Option<Place> {
+    ) -> Option<ConnectionSlot> {
         let address = address.to_canonical();
         let address = (!address.is_loopback()).then_some(address);
         let mut table = self.table.lock();
@@ -97,12 +97,12 @@ impl Occupancy {
         }
         table.last += 1;
         let number = table.last;
-        let seat = Arc::new(Seat {
+        let slot_state = Arc::new(SlotState {
             address,
             state: AtomicU64::new(SILENT),
-            gives_way: CancellationToken::new(),
+            eviction: CancellationToken::new(),
         });
-        table.all.insert(number, seat.clone());
+        table.all.insert(number, slot_state.clone());
         table.silent.insert(number);
         if let Some(address) = address {
             let own = table.addresses.entry(address).or_default();
@@ -110,10 +110,10 @@ impl Occupancy {
             own.silent.insert(number);
         }
         drop(table);
-        Some(Place {
+        Some(ConnectionSlot {
             occupancy: self.clone(),
             number,
-            seat,
+            slot_state,
         })
     }
 
@@ -124,7 +124,7 @@ impl Occupancy {
     }
 }
 
-impl Table {
+impl ConnectionTable {
     fn make_room(&mut self) -> Option<Evicted> {
         if let Some(number) = self.silent.first().copied() {
             self.evict(number);
@@ -137,23 +137,25 @@ impl Table {
 
     /// Returns the connection that has been idle the longest, of one address or of all.
     fn idle_longest(&self, of: Option<IpAddr>) -> Option<u64> {
-        let since = |seat: &Seat| Some(seat.state.load(Ordering::Relaxed)).filter(|at| *at < BUSY);
+        let since = |slot_state: &SlotState| {
+            Some(slot_state.state.load(Ordering::Relaxed)).filter(|at| *at < BUSY)
+        };
         let fitting = self.all.iter();
-        let fitting = fitting.filter(|(_, seat)| of.is_none() || seat.address == of);
-        let idle = fitting.filter_map(|(number, seat)| Some((since(seat)?, *number)));
+        let fitting = fitting.filter(|(_, slot_state)| of.is_none() || slot_state.address == of);
+        let idle = fitting.filter_map(|(number, slot_state)| Some((since(slot_state)?, *number)));
         idle.min().map(|(_, number)| number)
     }
 
     fn evict(&mut self, number: u64) {
-        if let Some(seat) = self.remove(number) {
-            seat.gives_way.cancel();
+        if let Some(slot_state) = self.remove(number) {
+            slot_state.eviction.cancel();
         }
     }
 
-    fn remove(&mut self, number: u64) -> Option<Arc<Seat>> {
-        let seat = self.all.remove(&number)?;
-        self.heard(number, seat.address);
-        if let Some(address) = seat.address
+    fn remove(&mut self, number: u64) -> Option<Arc<SlotState>> {
+        let slot_state = self.all.remove(&number)?;
+        self.mark_active(number, slot_state.address);
+        if let Some(address) = slot_state.address
             && let Some(own) = self.addresses.get_mut(&address)
         {
             own.open -= 1;
@@ -161,11 +163,11 @@ impl Table {
                 self.addresses.remove(&address);
             }
         }
-        Some(seat)
+        Some(slot_state)
     }
 
     /// Removes a connection from the silent ones.
-    fn heard(&mut self, number: u64, address: Option<IpAddr>) {
+    fn mark_active(&mut self, number: u64, address: Option<IpAddr>) {
         self.silent.remove(&number);
         if let Some(own) = address.and_then(|address| self.addresses.get_mut(&address)) {
             own.silent.remove(&number);
@@ -173,33 +175,33 @@ impl Table {
     }
 }
 
-impl Place {
+impl ConnectionSlot {
     /// Marks the connection as busy: a request has started.
-    pub(super) fn begin(&self) {
-        if self.seat.state.swap(BUSY, Ordering::Relaxed) == SILENT {
+    pub(super) fn mark_busy(&self) {
+        if self.slot_state.state.swap(BUSY, Ordering::Relaxed) == SILENT {
             let mut table = self.occupancy.table.lock();
-            table.heard(self.number, self.seat.address);
+            table.mark_active(self.number, self.slot_state.address);
         }
     }
 
     /// Marks the connection as idle: the response is short enough to count as written. Otherwise
     /// the connection stays busy until its next request.
-    pub(super) fn rest(&self) {
+    pub(super) fn mark_idle(&self) {
         let since = self.occupancy.began.elapsed().as_millis() as u64;
-        self.seat.state.store(since, Ordering::Relaxed);
+        self.slot_state.state.store(since, Ordering::Relaxed);
     }
 
     pub(super) fn is_busy(&self) -> bool {
-        self.seat.state.load(Ordering::Relaxed) == BUSY
+        self.slot_state.state.load(Ordering::Relaxed) == BUSY
     }
 
     /// Completes when the connection is evicted.
-    pub(super) async fn gives_way(&self) {
-        self.seat.gives_way.cancelled().await;
+    pub(super) async fn eviction(&self) {
+        self.slot_state.eviction.cancelled().await;
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.occupancy.table.lock().remove(self.number);
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
-use narrows_gateway::{Door, Principal, UpstreamReport};
+use narrows_gateway::{Entrypoint, Principal, UpstreamReport};
 use serde_json::json;
 
 use super::answer::page;
@@ -20,7 +20,7 @@ pub(super) fn health(edge: &Edge) -> Response<Body> {
     if edge.settings.front == Front::Gateway {
         let health = edge.gateway.health();
         let admin = edge.settings.admin.as_ref();
-        let left_out = admin.map_or(0, |desk| desk.operations.status().left_out.len());
+        let left_out = admin.map_or(0, |auth| auth.operations.status().left_out.len());
         all["gateway"] = json!({
             "version": VERSION,
             "uptime_s": health.uptime.as_secs(),
@@ -49,22 +49,23 @@ pub(super) fn ready(edge: &Edge) -> Response<Body> {
 /// Answers a request for the index page, which lists the endpoints that the client may use.
 /// Unidentified clients see neither servers nor endpoints.
 pub(super) fn index(edge: &Edge, reader: Option<&Principal>) -> Response<Body> {
-    let may_enter =
-        |door: Door<'_>| reader.is_some_and(|reader| edge.gateway.may_enter(reader, door));
+    let may_enter = |entrypoint: Entrypoint<'_>| {
+        reader.is_some_and(|reader| edge.gateway.may_enter(reader, entrypoint))
+    };
     let mut text = format!(
         "Narrows {VERSION}, an MCP gateway.\n\n\
          MCP (Streamable HTTP):\n  /mcp\n  /mcp/{{endpoint}}"
     );
     let endpoints = edge.gateway.endpoints();
     let others = endpoints.iter().map(|endpoint| endpoint.name.as_str());
-    let others = others.filter(|name| *name != "default" && may_enter(Door::Endpoint(name)));
+    let others = others.filter(|name| *name != "default" && may_enter(Entrypoint::Endpoint(name)));
     let others: Vec<&str> = others.collect();
     if !others.is_empty() {
         let _ = write!(text, ", where endpoint is {}", others.join(" or "));
     }
     text.push('\n');
     let servers = edge.gateway.report();
-    let may_see = |server: &&UpstreamReport| may_enter(Door::Server(&server.id));
+    let may_see = |server: &&UpstreamReport| may_enter(Entrypoint::Server(&server.id));
     for upstream in servers.iter().filter(may_see) {
         // A slug needs no escaping in a path, and identifies its server as well as the id does.
         let _ = writeln!(text, "  /servers/{}/mcp", upstream.slug);

@@ -32,10 +32,10 @@ const STEPS: usize = 40;
 #[derive(Default)]
 pub(super) struct SlowReaders {
     last: AtomicU64,
-    stalled: Mutex<HashMap<u64, Stalled>>,
+    stalled: Mutex<HashMap<u64, StalledReader>>,
 }
 
-struct Stalled {
+struct StalledReader {
     since: Instant,
     memory: Option<Arc<MemoryShare>>,
     closed: Arc<AtomicBool>,
@@ -58,7 +58,7 @@ impl SlowReaders {
     ) -> Stall {
         let number = self.last.fetch_add(1, Ordering::Relaxed);
         let closed = Arc::new(AtomicBool::new(false));
-        let stalled = Stalled {
+        let stalled = StalledReader {
             since: Instant::now(),
             memory,
             closed: closed.clone(),
@@ -112,7 +112,7 @@ pub(super) async fn make_room(edge: Arc<Edge>) {
     let for_long = edge.settings.write_timeout / STALLED_FOR_LONG;
     let work = async {
         loop {
-            budget.pressed().await;
+            budget.under_pressure().await;
             let mut left = STEPS;
             while left > 0 {
                 left -= 1;

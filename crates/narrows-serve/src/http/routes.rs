@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use http::Method;
-use narrows_gateway::Door;
+use narrows_gateway::Entrypoint;
 use percent_encoding::percent_decode_str;
 
 #[cfg(test)]
@@ -42,7 +42,7 @@ pub(super) enum Service {
 }
 
 /// A row of the table: a path, its methods and the service behind it.
-struct Row(&'static str, &'static str, Service);
+struct RouteRow(&'static str, &'static str, Service);
 
 const MCP_METHODS: &str = "GET, POST, DELETE, OPTIONS";
 const SSE_METHODS: &str = "GET, OPTIONS";
@@ -58,43 +58,43 @@ pub(super) const MESSAGES: &str = "/messages";
 pub(super) const ADMIN: &str = "/api/v1";
 
 /// The route table; the first match decides. Paths of client services may end with a slash.
-const ROUTES: [Row; 20] = [
-    Row("/mcp", MCP_METHODS, Service::StreamableHttp),
-    Row("/mcp/{endpoint}", MCP_METHODS, Service::StreamableHttp),
-    Row(
+const ROUTES: [RouteRow; 20] = [
+    RouteRow("/mcp", MCP_METHODS, Service::StreamableHttp),
+    RouteRow("/mcp/{endpoint}", MCP_METHODS, Service::StreamableHttp),
+    RouteRow(
         "/servers/{server}/mcp",
         MCP_METHODS,
         Service::StreamableHttp,
     ),
-    Row("/sse", SSE_METHODS, Service::Sse),
-    Row("/sse/{endpoint}", SSE_METHODS, Service::Sse),
-    Row("/servers/{server}/sse", SSE_METHODS, Service::Sse),
-    Row(MESSAGES, RPC_METHODS, Service::Messages),
-    Row("/ws", WS_METHODS, Service::WebSocket),
-    Row("/ws/{endpoint}", WS_METHODS, Service::WebSocket),
-    Row("/servers/{server}/ws", WS_METHODS, Service::WebSocket),
-    Row("/rpc", RPC_METHODS, Service::Pruner),
-    Row(
+    RouteRow("/sse", SSE_METHODS, Service::Sse),
+    RouteRow("/sse/{endpoint}", SSE_METHODS, Service::Sse),
+    RouteRow("/servers/{server}/sse", SSE_METHODS, Service::Sse),
+    RouteRow(MESSAGES, RPC_METHODS, Service::Messages),
+    RouteRow("/ws", WS_METHODS, Service::WebSocket),
+    RouteRow("/ws/{endpoint}", WS_METHODS, Service::WebSocket),
+    RouteRow("/servers/{server}/ws", WS_METHODS, Service::WebSocket),
+    RouteRow("/rpc", RPC_METHODS, Service::Pruner),
+    RouteRow(
         "/api/mcp-gateway/{server}/rpc",
         RPC_METHODS,
         Service::Forward,
     ),
-    Row(ADMIN, ADMIN_METHODS, Service::Admin),
-    Row("/", PAGE_METHODS, Service::Index),
-    Row("/health", PAGE_METHODS, Service::Health),
-    Row("/ready", PAGE_METHODS, Service::Ready),
-    Row("/metrics", PAGE_METHODS, Service::Metrics),
+    RouteRow(ADMIN, ADMIN_METHODS, Service::Admin),
+    RouteRow("/", PAGE_METHODS, Service::Index),
+    RouteRow("/health", PAGE_METHODS, Service::Health),
+    RouteRow("/ready", PAGE_METHODS, Service::Ready),
+    RouteRow("/metrics", PAGE_METHODS, Service::Metrics),
     // Some clients accept only URLs that end in the name of the transport. An endpoint whose name
     // begins a fixed path is reachable only by the rows above.
-    Row("/{endpoint}/mcp", MCP_METHODS, Service::StreamableHttp),
-    Row("/{endpoint}/sse", SSE_METHODS, Service::Sse),
-    Row("/{endpoint}/ws", WS_METHODS, Service::WebSocket),
+    RouteRow("/{endpoint}/mcp", MCP_METHODS, Service::StreamableHttp),
+    RouteRow("/{endpoint}/sse", SSE_METHODS, Service::Sse),
+    RouteRow("/{endpoint}/ws", WS_METHODS, Service::WebSocket),
 ];
 
 /// Returns true if a fixed path begins with this segment, so that an endpoint of this name is not
 /// reachable at `/{segment}/mcp`.
 pub fn is_fixed_path(segment: &str) -> bool {
-    let first = |row: &'static Row| row.0.split('/').nth(1);
+    let first = |row: &'static RouteRow| row.0.split('/').nth(1);
     let mut names = ROUTES.iter().filter_map(first);
     !segment.is_empty() && names.any(|name| name == segment && !name.starts_with('{'))
 }
@@ -111,7 +111,7 @@ pub(super) struct Route<'a> {
 impl<'a> Route<'a> {
     pub(super) fn find(path: &'a str) -> Route<'a> {
         let found = ROUTES.iter().find_map(|row| {
-            let Row(_, methods, service) = *row;
+            let RouteRow(_, methods, service) = *row;
             let target = row.target(path)?;
             Some(Route {
                 service,
@@ -136,10 +136,10 @@ impl Route<'_> {
     }
 }
 
-impl Row {
+impl RouteRow {
     /// Returns the target named in the path, if the row matches.
     fn target<'a>(&self, path: &'a str) -> Option<Target<'a>> {
-        let Row(pattern, _, service) = *self;
+        let RouteRow(pattern, _, service) = *self;
         let path = match path.strip_suffix('/') {
             Some(path) if service.is_for_clients() => path,
             _ => path,
@@ -196,10 +196,10 @@ pub(super) enum Target<'a> {
 impl Target<'_> {
     pub(super) const DEFAULT: Target<'static> = Target::Endpoint(Cow::Borrowed("default"));
 
-    pub(super) fn door(&self) -> Door<'_> {
+    pub(super) fn entrypoint(&self) -> Entrypoint<'_> {
         match self {
-            Target::Endpoint(name) => Door::Endpoint(name),
-            Target::Server(id) => Door::Server(id),
+            Target::Endpoint(name) => Entrypoint::Endpoint(name),
+            Target::Server(id) => Entrypoint::Server(id),
         }
     }
 

@@ -102,7 +102,7 @@ impl HttpSession {
     }
 
     /// Ends the general stream; the streams of calls end with their calls.
-    pub(super) fn hush(&self) {
+    pub(super) fn end_general_streams(&self) {
         self.general.end();
     }
 
@@ -145,12 +145,12 @@ impl CallStreams {
 
 /// All sessions of this edge.
 #[derive(Default)]
-pub(super) struct Sessions {
+pub(super) struct SessionRegistry {
     // Read on every request, and written when a session begins or ends. Never held across an await.
     by_id: RwLock<HashMap<Box<str>, Arc<HttpSession>>>,
 }
 
-impl Sessions {
+impl SessionRegistry {
     /// Adds a session, and removes it when it is closed.
     pub(super) fn insert(
         self: &Arc<Self>,
@@ -192,7 +192,7 @@ impl Sessions {
     pub(super) fn remove(&self, id: &str) {
         let removed = self.by_id.write().remove(id);
         if let Some(session) = removed {
-            session.hush();
+            session.end_general_streams();
         }
     }
 
@@ -212,8 +212,10 @@ impl Sessions {
     }
 
     /// Ends the general streams, which otherwise stay open until their clients disconnect.
-    pub(super) fn hush(&self) {
-        self.all().iter().for_each(|session| session.hush());
+    pub(super) fn end_general_streams(&self) {
+        self.all()
+            .iter()
+            .for_each(|session| session.end_general_streams());
     }
 
     pub(super) fn close(&self) {

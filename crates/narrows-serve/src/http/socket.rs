@@ -23,7 +23,7 @@ use super::readers::Stall;
 use fair::FairStream;
 
 /// A client that reads at all takes some bytes within this time.
-const MOMENT: Duration = Duration::from_secs(1);
+const STALL_CHECK_AFTER: Duration = Duration::from_secs(1);
 
 /// The time in which a refused client can stop sending.
 const LINGER: Duration = Duration::from_secs(2);
@@ -33,7 +33,7 @@ const WASTE: usize = 8 * 1024;
 
 pub(super) struct Socket {
     io: TokioIo<FairStream>,
-    patience: Duration,
+    write_timeout: Duration,
     current: Arc<Current>,
     /// Set while the peer does not read; absent in normal operation.
     stalled: Option<Stalled>,
@@ -50,10 +50,10 @@ struct Stalled {
 }
 
 impl Socket {
-    pub(super) fn new(socket: TcpStream, patience: Duration, current: Arc<Current>) -> Socket {
+    pub(super) fn new(socket: TcpStream, write_timeout: Duration, current: Arc<Current>) -> Socket {
         Socket {
             io: TokioIo::new(FairStream::new(socket)),
-            patience,
+            write_timeout,
             current,
             stalled: None,
             lingering: None,
@@ -89,13 +89,13 @@ impl Socket {
             return written;
         }
         let stalled = self.stalled.get_or_insert_with(|| Stalled {
-            timer: Box::pin(sleep(MOMENT.min(self.patience))),
+            timer: Box::pin(sleep(STALL_CHECK_AFTER.min(self.write_timeout))),
             since: Instant::now(),
             handed_over: false,
             stall: (self.current.readers).enter(self.current.memory(), cx.waker()),
         });
         if stalled.stall.is_closed() {
-            self.current.give_way();
+            self.current.evict();
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
         while stalled.timer.as_mut().poll(cx).is_ready() {
@@ -104,7 +104,10 @@ impl Socket {
             }
             self.current.stalled();
             stalled.handed_over = true;
-            stalled.timer.as_mut().reset(stalled.since + self.patience);
+            stalled
+                .timer
+                .as_mut()
+                .reset(stalled.since + self.write_timeout);
         }
         Poll::Pending
     }

@@ -23,7 +23,7 @@ use super::channel::Channel;
 use super::head::Head;
 use super::routes::{MESSAGES, Target};
 use super::{Edge, answer};
-use crate::duplex::{Duplex, Input, Source, Visitor};
+use crate::duplex::{Duplex, DuplexClient, Input, Source};
 use crate::error::Refused;
 
 #[cfg(test)]
@@ -46,7 +46,7 @@ struct Inbox {
 }
 
 /// The stream that a message belongs to.
-pub(super) struct Found {
+pub(super) struct FoundStream {
     posted: mpsc::Sender<Input>,
     memory: ClientMemory,
 }
@@ -62,10 +62,10 @@ impl Inboxes {
         inboxes.remove(id);
     }
 
-    fn find(&self, id: &str, principal: &Principal) -> Option<Found> {
+    fn find(&self, id: &str, principal: &Principal) -> Option<FoundStream> {
         let inboxes = self.0.read();
         let inbox = inboxes.get(id).filter(|inbox| inbox.owner == *principal)?;
-        Some(Found {
+        Some(FoundStream {
             posted: inbox.posted.clone(),
             memory: inbox.memory.clone(),
         })
@@ -83,7 +83,7 @@ pub(super) fn open(
     if !head.accept.events {
         return Err(Refused::NotAcceptable);
     }
-    if !edge.gateway.has_door(target.door()) {
+    if !edge.gateway.has_entrypoint(target.entrypoint()) {
         return Err(Refused::UnknownEndpoint);
     }
     let channel = start(edge, target, principal, memory);
@@ -108,14 +108,14 @@ fn start(
     let responses = memory.responses.clone();
     let post_to = format!("{MESSAGES}?{SESSION}={id}");
     let channel = Channel::new(post_to, written, responses, edge.settings.keep_alive);
-    let entry = Entry::new(edge, &id, inbox);
+    let entry = InboxGuard::new(edge, &id, inbox);
     let (edge, target) = (edge.clone(), target.into_owned());
     edge.tasks.clone().spawn(async move {
         let (gateway, stop) = (edge.gateway.clone(), edge.stop.clone());
         let duplex = Duplex::new(
             gateway,
-            target.door(),
-            Visitor::Guest(principal),
+            target.entrypoint(),
+            DuplexClient::Remote(principal),
             memory,
             settings,
             outgoing,
@@ -129,22 +129,22 @@ fn start(
 }
 
 /// Registers an inbox for as long as it is read.
-struct Entry {
+struct InboxGuard {
     edge: Arc<Edge>,
     id: Box<str>,
 }
 
-impl Entry {
-    fn new(edge: &Arc<Edge>, id: &str, inbox: Inbox) -> Entry {
+impl InboxGuard {
+    fn new(edge: &Arc<Edge>, id: &str, inbox: Inbox) -> InboxGuard {
         edge.inboxes.insert(id.into(), inbox);
-        Entry {
+        InboxGuard {
             edge: edge.clone(),
             id: id.into(),
         }
     }
 }
 
-impl Drop for Entry {
+impl Drop for InboxGuard {
     fn drop(&mut self) {
         self.edge.inboxes.remove(&self.id);
     }
@@ -165,7 +165,7 @@ pub(super) fn find(
     principal: &Principal,
     query: Option<&str>,
     head: &Head<'_>,
-) -> Result<Found, Refused> {
+) -> Result<FoundStream, Refused> {
     match session_in(query.unwrap_or_default()) {
         _ if !head.is_json() => Err(Refused::ContentType),
         Some(id) => edge
@@ -182,8 +182,8 @@ fn session_in(query: &str) -> Option<&str> {
 }
 
 /// Reads the message of a POST. Its answer, if any, goes over the stream.
-pub(super) async fn post(edge: &Edge, found: Found, body: RequestBody) -> Response<Body> {
-    match take_in(edge, found, body).await {
+pub(super) async fn post(edge: &Edge, found: FoundStream, body: RequestBody) -> Response<Body> {
+    match receive(edge, found, body).await {
         Ok(()) => answer::empty(StatusCode::ACCEPTED),
         Err(refused) => {
             tracing::debug!(?refused, "refused");
@@ -192,8 +192,8 @@ pub(super) async fn post(edge: &Edge, found: Found, body: RequestBody) -> Respon
     }
 }
 
-async fn take_in(edge: &Edge, found: Found, body: RequestBody) -> Result<(), Refused> {
-    let Found {
+async fn receive(edge: &Edge, found: FoundStream, body: RequestBody) -> Result<(), Refused> {
+    let FoundStream {
         posted: inbox,
         memory,
     } = found;

@@ -32,15 +32,15 @@ pub(super) const GENERAL: u64 = 0;
 
 pub(super) struct Stream {
     number: u64,
-    state: Mutex<State>,
+    state: Mutex<StreamState>,
     tasks: TaskTracker,
     /// The memory shares of the client.
     memory: ClientMemory,
 }
 
-struct State {
+struct StreamState {
     replay: Replay,
-    source: Source,
+    source: EventSource,
     /// The number of the current reader.
     turn: u64,
     /// True while the current reader is connected.
@@ -53,7 +53,7 @@ struct State {
     answers: Vec<(u64, Id)>,
 }
 
-enum Source {
+enum EventSource {
     Call(Call),
     /// A call that runs in a task, which pushes its messages.
     Elsewhere,
@@ -73,7 +73,7 @@ impl Stream {
         let mut replay = Replay::new(bounds);
         before.into_iter().for_each(|message| replay.push(message));
         let memory = call.memory().clone();
-        Stream::new(number, Source::Call(call), replay, tasks, memory)
+        Stream::new(number, EventSource::Call(call), replay, tasks, memory)
     }
 
     /// Creates the stream for events that belong to no call. Without a reader, its messages wait in
@@ -87,7 +87,7 @@ impl Stream {
         let memory = session.memory().clone();
         Stream::new(
             GENERAL,
-            Source::Outbox(session, outbox),
+            EventSource::Outbox(session, outbox),
             Replay::new(bounds),
             tasks,
             memory,
@@ -96,12 +96,12 @@ impl Stream {
 
     fn new(
         number: u64,
-        source: Source,
+        source: EventSource,
         replay: Replay,
         tasks: TaskTracker,
         memory: ClientMemory,
     ) -> Arc<Stream> {
-        let state = State {
+        let state = StreamState {
             replay,
             source,
             turn: 0,
@@ -128,7 +128,7 @@ impl Stream {
         let memory = ClientMemory::unlimited();
         Stream::new(
             number,
-            Source::Elsewhere,
+            EventSource::Elsewhere,
             replay,
             TaskTracker::new(),
             memory,
@@ -180,7 +180,7 @@ impl Stream {
     /// Ends the stream: no further messages are added.
     pub(super) fn end(&self) {
         let mut state = self.state.lock();
-        let source = std::mem::replace(&mut state.source, Source::Ended);
+        let source = std::mem::replace(&mut state.source, EventSource::Ended);
         let waker = state.waker.take();
         drop(state);
         drop(source);
@@ -190,7 +190,7 @@ impl Stream {
     }
 
     pub(super) fn has_ended(&self) -> bool {
-        matches!(self.state.lock().source, Source::Ended)
+        matches!(self.state.lock().source, EventSource::Ended)
     }
 
     pub(super) fn delivered(&self) -> Option<Instant> {
@@ -204,10 +204,12 @@ impl Stream {
     /// Continues the call in a task, if a reader has driven it so far.
     pub(super) fn hand_over(self: &Arc<Self>) {
         let mut state = self.state.lock();
-        if !matches!(state.source, Source::Call(_)) {
+        if !matches!(state.source, EventSource::Call(_)) {
             return;
         }
-        if let Source::Call(call) = std::mem::replace(&mut state.source, Source::Elsewhere) {
+        if let EventSource::Call(call) =
+            std::mem::replace(&mut state.source, EventSource::Elsewhere)
+        {
             drop(state);
             self.tasks.spawn(self.clone().run(call));
         }
@@ -217,7 +219,7 @@ impl Stream {
     async fn run(self: Arc<Self>, mut call: Call) {
         while let Some(step) = call.next().await {
             let mut state = self.state.lock();
-            state.take_in(step, &self.memory);
+            state.push_step(step, &self.memory);
             if let Some(waker) = state.waker.take() {
                 waker.wake();
             }
@@ -228,8 +230,8 @@ impl Stream {
     // The lock is not poisoned on panic; a panic while it is held can only leave a message out.
 }
 
-impl State {
-    fn take_in(&mut self, step: Step, memory: &ClientMemory) {
+impl StreamState {
+    fn push_step(&mut self, step: Step, memory: &ClientMemory) {
         let message = match step {
             Step::Event(message) => Some(message),
             Step::Answer(answer) => {
@@ -268,21 +270,21 @@ impl State {
     /// Polls the source. Returns false if it is pending or has ended.
     fn drive(&mut self, cx: &mut Context<'_>, memory: &ClientMemory) -> bool {
         match &mut self.source {
-            Source::Call(call) => match call.poll_step(cx) {
-                Poll::Ready(Some(step)) => self.take_in(step, memory),
-                Poll::Ready(None) => self.source = Source::Ended,
+            EventSource::Call(call) => match call.poll_step(cx) {
+                Poll::Ready(Some(step)) => self.push_step(step, memory),
+                Poll::Ready(None) => self.source = EventSource::Ended,
                 Poll::Pending => return false,
             },
-            Source::Outbox(session, outbox) => match outbox.poll_recv(cx) {
+            EventSource::Outbox(session, outbox) => match outbox.poll_recv(cx) {
                 Poll::Ready(Some(event)) => {
                     if let Some(message) = session.encode(*event) {
                         self.replay.push(message);
                     }
                 }
-                Poll::Ready(None) => self.source = Source::Ended,
+                Poll::Ready(None) => self.source = EventSource::Ended,
                 Poll::Pending => return false,
             },
-            Source::Elsewhere | Source::Ended => return false,
+            EventSource::Elsewhere | EventSource::Ended => return false,
         }
         true
     }
@@ -321,7 +323,7 @@ impl Reader {
                 self.next = number + 1;
                 return Poll::Ready(Some((number, message)));
             }
-            if matches!(state.source, Source::Ended) {
+            if matches!(state.source, EventSource::Ended) {
                 state.delivered.get_or_insert_with(Instant::now);
                 return Poll::Ready(None);
             }

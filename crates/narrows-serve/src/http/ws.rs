@@ -16,7 +16,9 @@ use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use narrows_gateway::Principal;
 use narrows_upstream::memory::ClientMemory;
-use narrows_upstream::websocket::{self, Line, Pongs, SUBPROTOCOL, Signs, Written};
+use narrows_upstream::websocket::{
+    self, MonitoredIo, PeerActivity, PongBudget, SUBPROTOCOL, WriteEnd,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::timeout;
@@ -33,7 +35,7 @@ use super::body::Body;
 use super::intake::{Arriving, Intake, TooSlow};
 use super::routes::Target;
 use super::{Edge, answer};
-use crate::duplex::{Duplex, End, Input, Source, Visitor, run_both};
+use crate::duplex::{Duplex, DuplexClient, DuplexEnd, Input, Source, run_both};
 use crate::error::Refused;
 
 /// The buffer size for input discarded after the end.
@@ -41,12 +43,12 @@ const REST: usize = 16 * 1024;
 
 /// The time limit for sending the close frame, and for each read while waiting for the client to
 /// hang up.
-pub(super) const FAREWELL: Duration = Duration::from_secs(1);
+pub(super) const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The time after the close frame for which a client that keeps sending is tolerated.
 const LINGER: Duration = Duration::from_secs(30);
 
-type Socket = WebSocketStream<Line<Intake<TokioIo<Upgraded>>>>;
+type WsSocket = WebSocketStream<MonitoredIo<Intake<TokioIo<Upgraded>>>>;
 
 /// Answers an upgrade request that has passed the guard.
 pub(super) fn open(
@@ -88,7 +90,7 @@ fn agree(
     request: &Request<()>,
     body: &RequestBody,
 ) -> Result<(Response<Body>, OwnedSemaphorePermit), Refused> {
-    if !edge.gateway.has_door(target.door()) {
+    if !edge.gateway.has_entrypoint(target.entrypoint()) {
         return Err(Refused::UnknownEndpoint);
     }
     // The upgrade starts only after the end of the body, which no code would wait for.
@@ -127,23 +129,31 @@ async fn serve(
     let config = websocket::config(settings.max_message_bytes);
     let grace = settings.body_timeout;
     let (intake, arriving) = Intake::new(TokioIo::new(upgraded), &memory.requests, grace);
-    let (line, signs) = Line::new(intake);
+    let (line, activity) = MonitoredIo::new(intake);
     let socket = WebSocketStream::from_raw_socket(line, Role::Server, Some(config)).await;
     let (mut sink, stream) = socket.split();
-    let mut frames = Frames {
+    let mut frames = WsFrames {
         stream,
-        signs: signs.clone(),
-        pongs: Pongs::default(),
+        activity: activity.clone(),
+        pongs: PongBudget::default(),
         arriving,
-        over: None,
+        close_cause: None,
     };
     let duplex = edge.duplex();
     let (outgoing, queue) = mpsc::channel(duplex.queue);
     let (gateway, stop) = (edge.gateway.clone(), edge.stop.clone());
-    let visitor = Visitor::Guest(principal);
+    let duplex_client = DuplexClient::Remote(principal);
     let responses = memory.responses.clone();
-    let door = target.door();
-    let running = Duplex::new(gateway, door, visitor, memory, duplex, outgoing, stop);
+    let entrypoint = target.entrypoint();
+    let running = Duplex::new(
+        gateway,
+        entrypoint,
+        duplex_client,
+        memory,
+        duplex,
+        outgoing,
+        stop,
+    );
     let running = running.run(&mut frames);
     // The loop ends the queue by dropping its sender.
     let never = CancellationToken::new();
@@ -151,39 +161,49 @@ async fn serve(
         // Dropped when writing has ended, which signals the loop.
         let mut queue = queue;
         let beat = settings.keep_alive;
-        websocket::write(&mut sink, &mut queue, &signs, beat, never, Some(&responses)).await
+        websocket::write(
+            &mut sink,
+            &mut queue,
+            &activity,
+            beat,
+            never,
+            Some(&responses),
+        )
+        .await
     };
     let (end, written) = run_both(running, writing, duplex.grace).await;
     tracing::debug!(?end, "a WebSocket client has disconnected");
-    let farewell = match (frames.over, written) {
-        (Some(Over::Closed), _) => None,
+    let close_frame = match (frames.close_cause, written) {
+        (Some(CloseCause::Closed), _) => None,
         // The client is unreachable or does not read.
-        (Some(Over::Lost), _) | (_, None | Some(Err(_))) => return,
-        (Some(Over::Fault(code, reason)), _) => Some((code, reason)),
-        (None, Some(Ok(Written::Unheard))) => Some((CloseCode::Policy, "pings were not answered")),
-        (None, Some(Ok(Written::All))) => Some(match end {
-            End::Gone | End::Closed => (CloseCode::Normal, ""),
-            End::Stopped => (CloseCode::Away, "the gateway is shutting down"),
-            End::Mute => (CloseCode::Policy, "initialize did not arrive in time"),
+        (Some(CloseCause::Lost), _) | (_, None | Some(Err(_))) => return,
+        (Some(CloseCause::Fault(code, reason)), _) => Some((code, reason)),
+        (None, Some(Ok(WriteEnd::PeerSilent))) => {
+            Some((CloseCode::Policy, "pings were not answered"))
+        }
+        (None, Some(Ok(WriteEnd::All))) => Some(match end {
+            DuplexEnd::Gone | DuplexEnd::Closed => (CloseCode::Normal, ""),
+            DuplexEnd::Stopped => (CloseCode::Away, "the gateway is shutting down"),
+            DuplexEnd::NotInitialized => (CloseCode::Policy, "initialize did not arrive in time"),
         }),
     };
     if let Ok(socket) = sink.reunite(frames.stream) {
-        part(socket, farewell).await;
+        close_socket(socket, close_frame).await;
     }
 }
 
 /// The source of incoming frames.
-struct Frames {
-    stream: SplitStream<Socket>,
-    signs: Arc<Signs>,
-    pongs: Pongs,
+struct WsFrames {
+    stream: SplitStream<WsSocket>,
+    activity: Arc<PeerActivity>,
+    pongs: PongBudget,
     arriving: Arriving,
-    over: Option<Over>,
+    close_cause: Option<CloseCause>,
 }
 
 /// The reason why no more frames arrive.
 #[derive(Debug, Clone, Copy)]
-enum Over {
+enum CloseCause {
     /// The client sent a close frame.
     Closed,
     /// The client violated the protocol or a limit.
@@ -192,31 +212,31 @@ enum Over {
     Lost,
 }
 
-impl Source for &mut Frames {
+impl Source for &mut WsFrames {
     // Cancel-safe: a partial message stays in the socket.
     async fn next(&mut self) -> Option<Input> {
-        while self.over.is_none() {
+        while self.close_cause.is_none() {
             match self.arriving.within_time(self.stream.next()).await {
                 Ok(Some(Ok(Message::Text(text)))) => {
                     return Some(Input::Frame(self.arriving.message(text.into())));
                 }
                 Ok(Some(Ok(message))) => {
                     self.arriving.passed(&message);
-                    self.over = self.take_in(&message);
+                    self.close_cause = self.handle_frame(&message);
                 }
                 Ok(Some(Err(_))) if self.arriving.is_full() => {
                     let reason = "request memory is full \
                                   (limits.max_request_bytes_total); reconnect later";
-                    self.over = Some(Over::Fault(CloseCode::Again, reason));
+                    self.close_cause = Some(CloseCause::Fault(CloseCode::Again, reason));
                 }
                 Ok(Some(Err(error))) => {
                     tracing::debug!(%error, "a WebSocket client sent an invalid frame");
-                    self.over = Some(Over::by(&error));
+                    self.close_cause = Some(CloseCause::by(&error));
                 }
-                Ok(None) => self.over = Some(Over::Lost),
+                Ok(None) => self.close_cause = Some(CloseCause::Lost),
                 Err(TooSlow) => {
                     let reason = "the message arrived slower than 16 KiB per second";
-                    self.over = Some(Over::Fault(CloseCode::Policy, reason));
+                    self.close_cause = Some(CloseCause::Fault(CloseCode::Policy, reason));
                 }
             }
         }
@@ -224,52 +244,57 @@ impl Source for &mut Frames {
     }
 }
 
-impl Frames {
-    fn take_in(&mut self, message: &Message) -> Option<Over> {
+impl WsFrames {
+    fn handle_frame(&mut self, message: &Message) -> Option<CloseCause> {
         match message {
-            Message::Close(_) => Some(Over::Closed),
-            Message::Binary(_) => Some(Over::Fault(
+            Message::Close(_) => Some(CloseCause::Closed),
+            Message::Binary(_) => Some(CloseCause::Fault(
                 CloseCode::Unsupported,
                 "messages must be text frames",
             )),
-            Message::Ping(payload) if !self.pongs.owe(payload, &self.signs) => {
-                Some(Over::Fault(CloseCode::Policy, "too many pings"))
+            Message::Ping(payload) if !self.pongs.add(payload, &self.activity) => {
+                Some(CloseCause::Fault(CloseCode::Policy, "too many pings"))
             }
             Message::Text(_) | Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => None,
         }
     }
 }
 
-impl Over {
-    fn by(error: &Error) -> Over {
+impl CloseCause {
+    fn by(error: &Error) -> CloseCause {
         match error {
-            Error::Capacity(_) => Over::Fault(CloseCode::Size, "message too large"),
-            Error::Utf8(_) => Over::Fault(CloseCode::Invalid, "text is not UTF-8"),
-            Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => Over::Lost,
+            Error::Capacity(_) => CloseCause::Fault(CloseCode::Size, "message too large"),
+            Error::Utf8(_) => CloseCause::Fault(CloseCode::Invalid, "text is not UTF-8"),
+            Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => CloseCause::Lost,
             Error::Protocol(_) | Error::AttackAttempt => {
-                Over::Fault(CloseCode::Protocol, "violation of RFC 6455")
+                CloseCause::Fault(CloseCode::Protocol, "violation of RFC 6455")
             }
-            _ => Over::Lost,
+            _ => CloseCause::Lost,
         }
     }
 }
 
 /// Sends a close frame, or the answer to the client's, and waits for the client to read it. Closing
 /// a connection with unread input would reset it and discard the last frames.
-async fn part(mut socket: Socket, farewell: Option<(CloseCode, &'static str)>) {
-    let said = match farewell {
+async fn close_socket(mut socket: WsSocket, close_frame: Option<(CloseCode, &'static str)>) {
+    let said = match close_frame {
         Some((code, reason)) => {
             let reason = Utf8Bytes::from_static(reason);
-            timeout(FAREWELL, socket.close(Some(CloseFrame { code, reason }))).await
+            timeout(
+                CLOSE_TIMEOUT,
+                socket.close(Some(CloseFrame { code, reason })),
+            )
+            .await
         }
         // The answer to the close frame is queued but not written yet.
-        None => timeout(FAREWELL, socket.flush()).await,
+        None => timeout(CLOSE_TIMEOUT, socket.flush()).await,
     };
     let line = socket.get_mut();
     if !matches!(said, Ok(Ok(()))) || line.shutdown().await.is_err() {
         return;
     }
     let mut rest = vec![0; REST];
-    let rest = async { while let Ok(Ok(1..)) = timeout(FAREWELL, line.read(&mut rest)).await {} };
+    let rest =
+        async { while let Ok(Ok(1..)) = timeout(CLOSE_TIMEOUT, line.read(&mut rest)).await {} };
     let _ = timeout(LINGER, rest).await;
 }

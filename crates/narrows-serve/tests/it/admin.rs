@@ -20,7 +20,7 @@ use narrows_gateway::settings::{
 };
 use narrows_gateway::settings::{ServerSettings, Settings, StdioSettings, UpstreamKind};
 use narrows_serve::HttpSettings;
-use narrows_serve::admin::{AdminDesk, AdminToken, TokenOrigin};
+use narrows_serve::admin::{AdminAuth, AdminToken, TokenOrigin};
 use narrows_wire::frame::Framing;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -36,7 +36,7 @@ const OF_THIS_RUN: &str = "nra_of_this_run";
 
 /// A gateway with the admin API and four servers: the built-in `demo`, the scripted `remote`, the
 /// disabled `off`, and the unreachable `gone`.
-struct Office {
+struct AdminGateway {
     address: SocketAddr,
     gateway: Gateway,
     recorder: Arc<Recorder>,
@@ -45,12 +45,12 @@ struct Office {
     _remote: Upstream,
 }
 
-impl Office {
-    async fn open() -> Office {
-        Office::with(HttpSettings::default(), |_| {}).await
+impl AdminGateway {
+    async fn open() -> AdminGateway {
+        AdminGateway::with(HttpSettings::default(), |_| {}).await
     }
 
-    async fn with(http: HttpSettings, adjust: impl FnOnce(&mut AdminDesk)) -> Office {
+    async fn with(http: HttpSettings, adjust: impl FnOnce(&mut AdminAuth)) -> AdminGateway {
         let remote = Upstream::start().await;
         let gateway = Gateway::start(settings(&remote));
         within("the servers", gateway.settled()).await;
@@ -63,18 +63,18 @@ impl Office {
             token(TokenOrigin::Configured, CONFIGURED),
             token(TokenOrigin::ThisRun, OF_THIS_RUN),
         ];
-        let mut desk = AdminDesk::new(recorder.clone(), tokens);
-        desk.wrong_token_delay = Duration::from_millis(1);
-        adjust(&mut desk);
+        let mut auth = AdminAuth::new(recorder.clone(), tokens);
+        auth.wrong_token_delay = Duration::from_millis(1);
+        adjust(&mut auth);
         let http = HttpSettings {
-            admin: Some(Arc::new(desk)),
+            admin: Some(Arc::new(auth)),
             ..http
         };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
         let serving = narrows_serve::serve(listener, gateway.clone(), http, stop.clone());
-        Office {
+        AdminGateway {
             address,
             gateway,
             recorder,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::Gate;
+use crate::TestGateway;
 use crate::client::{call, initialize};
 
 fn batch(entries: &[&str]) -> String {
@@ -22,7 +22,7 @@ fn ids(answers: &Value) -> Vec<String> {
 
 #[tokio::test]
 async fn only_one_revision_has_batches() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let client = gate.client_of(revision).await;
         let reply = client
@@ -43,7 +43,7 @@ async fn only_one_revision_has_batches() {
 
 #[tokio::test]
 async fn requests_of_a_batch_run_side_by_side() {
-    let mut gate = Gate::start().await;
+    let mut gate = TestGateway::start().await;
     let client = gate.client_of("2025-03-26").await;
     let body = batch(&[&call("1", "hold"), &call("2", "hold"), &call("3", "echo")]);
     let mut answer = client.begin(&body).await;
@@ -57,7 +57,7 @@ async fn requests_of_a_batch_run_side_by_side() {
 
 #[tokio::test]
 async fn an_event_makes_it_a_stream_of_single_answers() {
-    let mut gate = Gate::start().await;
+    let mut gate = TestGateway::start().await;
     let client = gate.client_of("2025-03-26").await;
     let mut answer = client
         .begin(&batch(&[&call("1", "hold"), &call("2", "echo")]))
@@ -84,7 +84,7 @@ async fn an_event_makes_it_a_stream_of_single_answers() {
 
 #[tokio::test]
 async fn each_entry_stands_for_itself() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let client = gate.client_of("2025-03-26").await;
     let body = batch(&[
         "7",
@@ -116,7 +116,7 @@ async fn each_entry_stands_for_itself() {
 
 #[tokio::test]
 async fn a_batch_that_asks_nothing_is_only_received() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let client = gate.client_of("2025-03-26").await;
     let note = r#"{"jsonrpc":"2.0","method":"notifications/whatever"}"#;
     let reply = client.post(&batch(&[note, note])).await;
@@ -125,7 +125,7 @@ async fn a_batch_that_asks_nothing_is_only_received() {
 
 #[tokio::test]
 async fn a_batch_has_its_bounds() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let client = gate.client_of("2025-03-26").await;
     assert_eq!(
         client.post("[]").await.refusal(),
@@ -152,7 +152,7 @@ async fn a_batch_has_its_bounds() {
 
 #[tokio::test]
 async fn equal_ids_in_one_batch_are_refused() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let client = gate.client_of("2025-03-26").await;
     let reply = client
         .post(&batch(&[&call("1", "echo"), &call("1", "echo")]))

@@ -1,16 +1,16 @@
 //! Tests of clients with tokens, over every entrypoint.
 
-mod doors;
+mod entrypoints;
 mod limits;
 mod page;
 mod sessions;
 mod upstream;
 mod wrong;
 
-use narrows_gateway::settings::{ClientSettings, DoorName, Doors, TokenDigest};
+use narrows_gateway::settings::{AllowedEntrypoints, ClientSettings, EntrypointName, TokenDigest};
 use serde_json::Value;
 
-use crate::Gate;
+use crate::TestGateway;
 use crate::client::{Client, Connection, Reply, initialize};
 
 const ALICE: &str = "nrw_Alice7f3kQz0pLm2Wc9VbT4sXa8RyE1uJ6nHd5GoK";
@@ -20,7 +20,7 @@ const PING: &str = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
 
 /// An entrypoint, by the request that opens it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum RequestForm {
     /// A POST to this path with this body.
     Post(&'static str, Body),
     /// A GET that opens an HTTP+SSE stream.
@@ -35,37 +35,49 @@ enum Body {
 }
 
 /// Every entrypoint of a gateway with one server, and the permission that it requires.
-const WAYS: [(Way, &str); 10] = [
-    (Way::Post("/mcp", Body::Initialize), "default"),
-    (Way::Post("/mcp/default", Body::Initialize), "default"),
-    (Way::Stream("/sse"), "default"),
-    (Way::WebSocket("/ws"), "default"),
-    (Way::WebSocket("/ws/default"), "default"),
-    (Way::Post("/servers/up/mcp", Body::Initialize), "servers/up"),
-    (Way::Stream("/servers/up/sse"), "servers/up"),
-    (Way::WebSocket("/servers/up/ws"), "servers/up"),
+const WAYS: [(RequestForm, &str); 10] = [
+    (RequestForm::Post("/mcp", Body::Initialize), "default"),
     (
-        Way::Post("/api/mcp-gateway/up/rpc", Body::Ping),
+        RequestForm::Post("/mcp/default", Body::Initialize),
+        "default",
+    ),
+    (RequestForm::Stream("/sse"), "default"),
+    (RequestForm::WebSocket("/ws"), "default"),
+    (RequestForm::WebSocket("/ws/default"), "default"),
+    (
+        RequestForm::Post("/servers/up/mcp", Body::Initialize),
         "servers/up",
     ),
-    (Way::Post("/rpc", Body::Ping), "rpc"),
+    (RequestForm::Stream("/servers/up/sse"), "servers/up"),
+    (RequestForm::WebSocket("/servers/up/ws"), "servers/up"),
+    (
+        RequestForm::Post("/api/mcp-gateway/up/rpc", Body::Ping),
+        "servers/up",
+    ),
+    (RequestForm::Post("/rpc", Body::Ping), "rpc"),
 ];
 
-impl Way {
+impl RequestForm {
     /// Requests access with these headers.
-    async fn go(self, gate: &Gate, headers: &[(&str, &str)]) -> Reply {
+    async fn go(self, gate: &TestGateway, headers: &[(&str, &str)]) -> Reply {
         let mut connection = self.begin(gate, headers).await;
         match connection.head().await.status {
-            200 | 101 if !matches!(self, Way::Post(..)) => Reply::of_head(connection.head().await),
+            200 | 101 if !matches!(self, RequestForm::Post(..)) => {
+                Reply::of_head(connection.head().await)
+            }
             _ => connection.reply().await,
         }
     }
 
-    async fn begin(self, gate: &Gate, headers: &[(&str, &str)]) -> Connection {
+    async fn begin(self, gate: &TestGateway, headers: &[(&str, &str)]) -> Connection {
         let (path, method, body) = match self {
-            Way::Post(path, Body::Initialize) => (path, "POST", initialize(1, "2025-06-18", "{}")),
-            Way::Post(path, Body::Ping) => (path, "POST", PING.to_owned()),
-            Way::Stream(path) | Way::WebSocket(path) => (path, "GET", String::new()),
+            RequestForm::Post(path, Body::Initialize) => {
+                (path, "POST", initialize(1, "2025-06-18", "{}"))
+            }
+            RequestForm::Post(path, Body::Ping) => (path, "POST", PING.to_owned()),
+            RequestForm::Stream(path) | RequestForm::WebSocket(path) => {
+                (path, "GET", String::new())
+            }
         };
         let upgrade = [
             ("connection", "Upgrade"),
@@ -75,18 +87,18 @@ impl Way {
         ];
         let mut all = headers.to_vec();
         match self {
-            Way::Post(..) => all.push(("content-type", "application/json")),
-            Way::WebSocket(_) => all.extend(upgrade),
-            Way::Stream(_) => {}
+            RequestForm::Post(..) => all.push(("content-type", "application/json")),
+            RequestForm::WebSocket(_) => all.extend(upgrade),
+            RequestForm::Stream(_) => {}
         }
-        gate.stranger().at(path).send(method, &all, &body).await
+        gate.new_client().at(path).send(method, &all, &body).await
     }
 
     /// Returns the status of a request with access.
     fn welcome(self) -> u16 {
         match self {
-            Way::WebSocket(_) => 101,
-            Way::Post(..) | Way::Stream(_) => 200,
+            RequestForm::WebSocket(_) => 101,
+            RequestForm::Post(..) | RequestForm::Stream(_) => 200,
         }
     }
 }
@@ -98,27 +110,27 @@ fn named(name: &str, token: &str) -> ClientSettings {
     }
 }
 
-fn only(doors: impl IntoIterator<Item = DoorName>) -> Doors {
-    Doors::These(doors.into_iter().collect())
+fn only(entrypoints: impl IntoIterator<Item = EntrypointName>) -> AllowedEntrypoints {
+    AllowedEntrypoints::These(entrypoints.into_iter().collect())
 }
 
 /// Starts a gateway that requires a token, with the clients Alice and Bob, who have no
 /// restrictions.
-async fn guarded() -> Gate {
+async fn guarded() -> TestGateway {
     guarded_by(&[named("alice", ALICE), named("bob", BOB)]).await
 }
 
-async fn guarded_by(clients: &[ClientSettings]) -> Gate {
-    let gate = Gate::start().await;
+async fn guarded_by(clients: &[ClientSettings]) -> TestGateway {
+    let gate = TestGateway::start().await;
     gate.gateway.settled().await;
     gate.gateway.replace_clients(clients);
     gate
 }
 
-impl Gate {
+impl TestGateway {
     /// Creates a client with a token and a session.
     async fn client_with(&self, token: &str) -> Client {
-        let mut client = self.stranger().with_token(token);
+        let mut client = self.new_client().with_token(token);
         client.initialize("2025-06-18", "{}").await;
         client
     }

@@ -22,28 +22,28 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use self::server::{Does, Server, http};
+use self::server::{Behaviour, Server, http};
 use crate::client::{Client, Reply};
 
 /// A gateway on its own port, with the servers of the test.
-struct Route {
+struct ForwardRoute {
     address: SocketAddr,
     gateway: Gateway,
     _served: AbortOnDropHandle<()>,
 }
 
-impl Route {
-    async fn start(settings: Settings) -> Route {
-        Route::with(settings, HttpSettings::default()).await
+impl ForwardRoute {
+    async fn start(settings: Settings) -> ForwardRoute {
+        ForwardRoute::with(settings, HttpSettings::default()).await
     }
 
-    async fn with(settings: Settings, http: HttpSettings) -> Route {
+    async fn with(settings: Settings, http: HttpSettings) -> ForwardRoute {
         let gateway = Gateway::start(settings);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
         let serving = narrows_serve::serve(listener, gateway.clone(), http, stop);
-        Route {
+        ForwardRoute {
             address,
             gateway,
             _served: AbortOnDropHandle::new(tokio::spawn(serving)),
@@ -51,8 +51,8 @@ impl Route {
     }
 
     /// Starts a gateway with one server, `up`, that only this route knows.
-    async fn to(server: &Server) -> Route {
-        Route::start(knowing([plain("up", server.address)])).await
+    async fn to(server: &Server) -> ForwardRoute {
+        ForwardRoute::start(knowing([plain("up", server.address)])).await
     }
 
     fn client(&self, server: &str) -> Client {
@@ -113,14 +113,14 @@ fn result(result: &str) -> String {
 
 #[tokio::test]
 async fn the_request_goes_byte_for_byte() {
-    let mut server = Server::saying(http(200, "", result("{}"))).await;
+    let mut server = Server::answering_with(http(200, "", result("{}"))).await;
     let mut up = plain("up", server.address);
     up.remote.url = format!("http://{}/base/?key=1", server.address)
         .parse()
         .unwrap();
     let secret = ("x-api-key".parse().unwrap(), "s3cret-word".parse().unwrap());
     up.remote.headers.push(secret);
-    let route = Route::start(knowing([up])).await;
+    let route = ForwardRoute::start(knowing([up])).await;
     for body in [
         PING,
         "\r\n { \"id\" :\t7 , \"x\":[1.0,1e400,12345678901234567890123456789],\n\"\\u006dethod\":\"a\\/b\", \"jsonrpc\":\"2.0\"}  \n",
@@ -170,8 +170,8 @@ async fn the_answer_comes_byte_for_byte_where_nothing_is_cut() {
         r#"{"id":"another","result":null}"#,
         r#"{"error":"not even an object"}"#,
     ] {
-        let server = Server::saying(http(200, "", answer)).await;
-        let route = Route::to(&server).await;
+        let server = Server::answering_with(http(200, "", answer)).await;
+        let route = ForwardRoute::to(&server).await;
         let reply = route.post("up", PING).await;
         assert_eq!((reply.status, reply.text()), (200, answer));
     }
@@ -187,23 +187,23 @@ async fn notifications_are_accepted() {
         http(200, "", "{}"),
         b"HTTP/1.1 204 No Content\r\n\r\n".to_vec(),
     ] {
-        let server = Server::saying(answer).await;
-        let route = Route::to(&server).await;
+        let server = Server::answering_with(answer).await;
+        let route = ForwardRoute::to(&server).await;
         let reply = route.post("up", NOTICE).await;
         assert_eq!((reply.status, reply.text()), (202, ""));
         assert_eq!(reply.header("content-type"), None);
     }
     // If the server answers a notification nevertheless, its answer is passed on.
-    let server = Server::saying(http(200, "", result("{}"))).await;
-    let route = Route::to(&server).await;
+    let server = Server::answering_with(http(200, "", result("{}"))).await;
+    let route = ForwardRoute::to(&server).await;
     let reply = route.post("up", NOTICE).await;
     assert_eq!((reply.status, reply.text()), (200, &*result("{}")));
 }
 
 #[tokio::test]
 async fn connections_are_used_again() {
-    let server = Server::start(Does::KeepSaying(http(200, "", result("1")))).await;
-    let route = Route::to(&server).await;
+    let server = Server::start(Behaviour::KeepSending(http(200, "", result("1")))).await;
+    let route = ForwardRoute::to(&server).await;
     for _ in 0..5 {
         assert_eq!(route.post("up", PING).await.status, 200);
     }
@@ -212,8 +212,8 @@ async fn connections_are_used_again() {
 
 #[tokio::test]
 async fn two_requests_of_one_id_do_not_mix() {
-    let server = Server::start(Does::Echo).await;
-    let route = Route::to(&server).await;
+    let server = Server::start(Behaviour::Echo).await;
+    let route = ForwardRoute::to(&server).await;
     let bodies = ["one", "two", "three"]
         .map(|word| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"echo","params":["{word}"]}}"#));
     let asked = bodies.each_ref().map(|body| route.post("up", body));
@@ -226,10 +226,10 @@ async fn two_requests_of_one_id_do_not_mix() {
 
 #[tokio::test]
 async fn ids_of_servers_may_hold_any_character() {
-    let server = Server::saying(http(200, "", result("1"))).await;
+    let server = Server::answering_with(http(200, "", result("1"))).await;
     let named = |id| plain(id, server.address);
     let servers = [named("a/b c"), named("é%"), named("rpc")];
-    let route = Route::start(knowing(servers)).await;
+    let route = ForwardRoute::start(knowing(servers)).await;
     for path in ["a%2Fb%20c", "%C3%A9%25", "rpc"] {
         assert_eq!(route.post(path, PING).await.status, 200, "{path}");
     }

@@ -3,19 +3,19 @@
 use narrows_gateway::settings::Limits;
 use narrows_serve::HttpSettings;
 
-use crate::Gate;
+use crate::TestGateway;
 use crate::client::{Client, Connection, Reply};
 
-async fn gate() -> Gate {
+async fn gate() -> TestGateway {
     let http = HttpSettings {
         allowed_hosts: vec!["gateway.example".into()],
         allowed_origins: vec!["https://app.example".into()],
         ..HttpSettings::default()
     };
-    Gate::with(http, Limits::default()).await
+    TestGateway::with(http, Limits::default()).await
 }
 
-async fn send(gate: &Gate, line: &str, headers: &str) -> Reply {
+async fn send(gate: &TestGateway, line: &str, headers: &str) -> Reply {
     let mut connection = Connection::open(gate.address).await;
     connection
         .write(format!("{line} HTTP/1.1\r\n{headers}\r\n").as_bytes())
@@ -172,7 +172,7 @@ async fn without_an_origin_there_is_no_cors() {
 
 #[tokio::test]
 async fn a_gateway_does_not_become_its_own_server() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let own = gate.gateway.mark().to_owned();
     let above = format!("{own},another");
     let hello = crate::client::initialize(1, "2025-06-18", "{}");

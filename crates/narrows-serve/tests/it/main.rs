@@ -36,7 +36,7 @@ use crate::client::{Client, SMALL_BUFFER};
 use crate::upstream::Upstream;
 
 /// A gateway with one scripted upstream, `up`, served on its own port.
-struct Gate {
+struct TestGateway {
     address: SocketAddr,
     upstream: Upstream,
     gateway: Gateway,
@@ -44,30 +44,30 @@ struct Gate {
     served: JoinHandle<()>,
 }
 
-impl Gate {
-    async fn start() -> Gate {
-        Gate::with(HttpSettings::default(), Limits::default()).await
+impl TestGateway {
+    async fn start() -> TestGateway {
+        TestGateway::with(HttpSettings::default(), Limits::default()).await
     }
 
-    async fn with(http: HttpSettings, limits: Limits) -> Gate {
+    async fn with(http: HttpSettings, limits: Limits) -> TestGateway {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        Gate::at(listener, http, limits).await
+        TestGateway::at(listener, http, limits).await
     }
 
     /// Starts a gateway whose sockets have small send buffers, so that unread data stays in the
     /// gateway.
-    async fn with_small_buffers(http: HttpSettings, limits: Limits) -> Gate {
-        Gate::at(listener_with_small_buffers(), http, limits).await
+    async fn with_small_buffers(http: HttpSettings, limits: Limits) -> TestGateway {
+        TestGateway::at(listener_with_small_buffers(), http, limits).await
     }
 
-    async fn at(listener: TcpListener, http: HttpSettings, limits: Limits) -> Gate {
+    async fn at(listener: TcpListener, http: HttpSettings, limits: Limits) -> TestGateway {
         let upstream = Upstream::start().await;
         let gateway = gateway(&upstream, limits);
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
         let serving = narrows_serve::serve(listener, gateway.clone(), http, stop.clone());
         let served = tokio::spawn(serving);
-        Gate {
+        TestGateway {
             address,
             upstream,
             gateway,
@@ -77,7 +77,7 @@ impl Gate {
     }
 
     /// Creates a client without a session.
-    fn stranger(&self) -> Client {
+    fn new_client(&self) -> Client {
         Client::new(self.address)
     }
 
@@ -87,7 +87,7 @@ impl Gate {
     }
 
     async fn client_of(&self, revision: &str) -> Client {
-        let mut client = self.stranger();
+        let mut client = self.new_client();
         client.initialize(revision, "{}").await;
         client
     }

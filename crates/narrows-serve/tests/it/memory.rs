@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use narrows_gateway::Gateway;
-use narrows_gateway::meter::Value;
+use narrows_gateway::meter::MetricValue;
 use narrows_gateway::settings::{
     Builtin, ClientSettings, Limits, Rate, ServerSettings, Settings, ShapeChoice, TokenDigest,
     UpstreamKind,
@@ -13,7 +13,7 @@ use narrows_testkit::until;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{BOTH, Client, Connection};
-use crate::{Gate, listener_with_small_buffers, within};
+use crate::{TestGateway, listener_with_small_buffers, within};
 
 const TOKEN: &str = "nrw_Carol7f3kQz0pLm2Wc9VbT4sXa8RyE1uJ6nHd5GoK";
 
@@ -31,12 +31,12 @@ fn narrow() -> Limits {
 fn metric(gateway: &Gateway, name: &str, of: &str) -> f64 {
     let families = gateway.measure();
     let family = families.iter().find(|family| family.name == name).unwrap();
-    let labelled = |labels: &[(&str, narrows_gateway::meter::Label)]| {
+    let labelled = |labels: &[(&str, narrows_gateway::meter::MetricLabel)]| {
         of.is_empty() || labels.iter().any(|(_, value)| value.as_ref() == of)
     };
     let sample = (family.samples.iter()).find(|sample| labelled(&sample.labels));
     match sample.unwrap().value {
-        Value::Number(number) => number,
+        MetricValue::Number(number) => number,
         _ => panic!("not a number"),
     }
 }
@@ -75,7 +75,7 @@ async fn begin(client: &Client, path: &str, body: &str) -> Connection {
 
 #[tokio::test]
 async fn bodies_beyond_the_budget_are_refused_before_they_are_read() {
-    let gate = Gate::with(HttpSettings::default(), narrow()).await;
+    let gate = TestGateway::with(HttpSettings::default(), narrow()).await;
     let body = long_ping(BODY);
     let mut begun = Vec::new();
     for _ in 0..4 {
@@ -140,7 +140,7 @@ async fn bodies_beyond_the_budget_are_refused_before_they_are_read() {
 
 #[tokio::test]
 async fn one_client_holds_no_more_than_a_quarter() {
-    let gate = Gate::with(HttpSettings::default(), narrow()).await;
+    let gate = TestGateway::with(HttpSettings::default(), narrow()).await;
     let client = gate.client().await;
     let body = long_ping(BODY);
     let mut first = begin(&client, "/mcp", &body).await;
@@ -159,7 +159,7 @@ async fn one_client_holds_no_more_than_a_quarter() {
 
 #[tokio::test]
 async fn what_is_announced_and_does_not_come_takes_no_room() {
-    let gate = Gate::with(HttpSettings::default(), narrow()).await;
+    let gate = TestGateway::with(HttpSettings::default(), narrow()).await;
     let mut silent = Vec::new();
     for _ in 0..8 {
         let client = gate.client().await;
@@ -182,7 +182,7 @@ async fn a_body_that_drips_after_a_fast_start_is_refused() {
         body_timeout: Duration::from_millis(200),
         ..HttpSettings::default()
     };
-    let gate = Gate::with(http, Limits::default()).await;
+    let gate = TestGateway::with(http, Limits::default()).await;
     let client = gate.client().await;
     let body = format!("{}{}", long_ping(BODY), " ".repeat(1_000));
     let mut connection = Connection::open(gate.address).await;
@@ -219,7 +219,7 @@ async fn a_body_that_drips_after_a_fast_start_is_refused() {
 
 #[tokio::test]
 async fn a_client_that_sends_on_reads_its_refusal() {
-    let gate = Gate::with(HttpSettings::default(), narrow()).await;
+    let gate = TestGateway::with(HttpSettings::default(), narrow()).await;
     let client = gate.client().await;
     // More than the socket buffers hold, so the request is refused while it is being sent.
     let body = long_ping(12_000_000);
@@ -229,7 +229,7 @@ async fn a_client_that_sends_on_reads_its_refusal() {
 
 #[tokio::test]
 async fn the_limits_of_a_client_apply_before_its_body_is_read() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     gate.gateway.replace_clients(&[ClientSettings {
         token: Some(TokenDigest::of(TOKEN)),
         max_calls: Some(1),
@@ -239,7 +239,7 @@ async fn the_limits_of_a_client_apply_before_its_body_is_read() {
         }),
         ..ClientSettings::named("carol")
     }]);
-    let mut carol = gate.stranger().with_token(TOKEN);
+    let mut carol = gate.new_client().with_token(TOKEN);
     carol.initialize("2025-06-18", "{}").await;
     let body = long_ping(BODY);
     // The permit is acquired before the body is read, and only once.
@@ -286,11 +286,11 @@ async fn answers_that_nobody_reads_are_not_read_from_the_server_either() {
         keep_alive: Duration::from_secs(600),
         ..HttpSettings::default()
     };
-    let mut gate = Gate::with_small_buffers(http, few_answers()).await;
+    let mut gate = TestGateway::with_small_buffers(http, few_answers()).await;
     let text = "x".repeat(ANSWER);
     let mut begun = Vec::new();
     for _ in 0..8 {
-        let mut client = gate.stranger().with_small_buffer();
+        let mut client = gate.new_client().with_small_buffer();
         client.initialize("2025-06-18", "{}").await;
         begun.push(client.call("1", "hold").await);
         let held = gate.upstream.held().await;

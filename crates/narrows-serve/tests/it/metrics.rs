@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use narrows_gateway::feed::Happening;
+use narrows_gateway::event_bus::GatewayEvent;
 use narrows_gateway::settings::Limits;
 use narrows_serve::{HttpSettings, MetricsAccess, TokenCheck};
 use serde_json::{Value, json};
 
 use crate::client::{Client, Reply};
 use crate::upstream::Upstream;
-use crate::{Gate, gateway, within};
+use crate::{TestGateway, gateway, within};
 
 const DASHBOARD: &str = include_str!("../../../../deploy/grafana/narrows.json");
 const README: &str = include_str!("../../../../deploy/README.md");
@@ -25,7 +25,7 @@ struct Scrape {
 }
 
 impl Scrape {
-    async fn of(gate: &Gate) -> Scrape {
+    async fn of(gate: &TestGateway) -> Scrape {
         let reply = scrape(gate, "text/plain", &[]).await;
         assert_eq!(reply.status, 200, "{}", reply.text());
         let mut scrape = Scrape {
@@ -33,8 +33,8 @@ impl Scrape {
             series: BTreeMap::new(),
         };
         for line in reply.text().lines() {
-            if let Some(told) = line.strip_prefix("# TYPE ") {
-                let (name, kind) = told.split_once(' ').unwrap();
+            if let Some(documented) = line.strip_prefix("# TYPE ") {
+                let (name, kind) = documented.split_once(' ').unwrap();
                 let before = scrape.types.insert(name.to_owned(), kind.to_owned());
                 assert_eq!(before, None, "told twice: {name}");
             } else if !line.starts_with('#') {
@@ -55,8 +55,8 @@ impl Scrape {
     }
 }
 
-async fn scrape(gate: &Gate, accept: &str, headers: &[(&str, &str)]) -> Reply {
-    let client = gate.stranger().at("/metrics").accepting(accept);
+async fn scrape(gate: &TestGateway, accept: &str, headers: &[(&str, &str)]) -> Reply {
+    let client = gate.new_client().at("/metrics").accepting(accept);
     client.send("GET", headers, "").await.reply().await
 }
 
@@ -69,7 +69,7 @@ async fn called(client: &Client, name: &str) -> Value {
 
 #[tokio::test]
 async fn a_call_is_counted_for_its_endpoint_and_its_server() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     within("the upstream", gate.gateway.settled()).await;
     let client = gate.client().await;
     assert!(called(&client, "up__echo").await["result"].is_object());
@@ -110,13 +110,13 @@ async fn a_call_is_counted_for_its_endpoint_and_its_server() {
 
 #[tokio::test]
 async fn plain_json_rpc_is_counted_and_remembered() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     within("the upstream", gate.gateway.settled()).await;
     let body =
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{}}}"#;
     for server in ["up", "missing"] {
         let path = format!("/api/mcp-gateway/{server}/rpc");
-        gate.stranger().at(&path).post(body).await;
+        gate.new_client().at(&path).post(body).await;
     }
     let scrape = Scrape::of(&gate).await;
     let requests = |outcome: &str| {
@@ -139,9 +139,9 @@ async fn plain_json_rpc_is_counted_and_remembered() {
 
 #[tokio::test]
 async fn calls_are_remembered_with_what_came_of_them() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     within("the upstream", gate.gateway.settled()).await;
-    let mut heard = gate.gateway.listen();
+    let mut received = gate.gateway.listen();
     let mut calls = gate.gateway.listen_to_calls();
     let client = gate.client().await;
     called(&client, "up__echo").await;
@@ -169,9 +169,9 @@ async fn calls_are_remembered_with_what_came_of_them() {
 
     client.delete().await;
     let mut events = Vec::new();
-    while let Ok(happening) = heard.try_recv() {
-        let is_closed = matches!(*happening, Happening::SessionClosed { .. });
-        events.push(serde_json::to_value(&*happening).unwrap()["event"].take());
+    while let Ok(event) = received.try_recv() {
+        let is_closed = matches!(*event, GatewayEvent::SessionClosed { .. });
+        events.push(serde_json::to_value(&*event).unwrap()["event"].take());
         if is_closed {
             break;
         }
@@ -188,11 +188,11 @@ async fn changes_of_servers_and_lists_are_told() {
     let upstream = Upstream::start().await;
     let gateway = gateway(&upstream, Limits::default());
     // No other task has run since the gateway started.
-    let mut heard = gateway.listen();
+    let mut received = gateway.listen();
     within("the upstream", gateway.settled()).await;
     let mut events = Vec::new();
-    while let Ok(happening) = heard.try_recv() {
-        events.push(serde_json::to_value(&*happening).unwrap());
+    while let Ok(event) = received.try_recv() {
+        events.push(serde_json::to_value(&*event).unwrap());
     }
     let up = json!({ "event": "server_state", "server": "up", "state": "up", "reason": null });
     assert_eq!(events.first(), Some(&up), "{events:#?}");
@@ -209,10 +209,10 @@ async fn what_is_made_up_makes_no_series() {
         max_sessions: 100_000,
         ..Limits::default()
     };
-    let gate = Gate::with(HttpSettings::default(), limits).await;
+    let gate = TestGateway::with(HttpSettings::default(), limits).await;
     within("the upstream", gate.gateway.settled()).await;
     let joined = gate.client().await;
-    let mut single = gate.stranger().at("/servers/up/mcp");
+    let mut single = gate.new_client().at("/servers/up/mcp");
     single.initialize("2025-06-18", "{}").await;
     let round = async |n: usize| {
         called(&joined, &format!("up__tool{n}")).await;
@@ -228,14 +228,17 @@ async fn what_is_made_up_makes_no_series() {
             "/made-up",
             "/rpc/made-up",
         ] {
-            gate.stranger().at(&format!("{path}{n}")).post(&body).await;
+            gate.new_client()
+                .at(&format!("{path}{n}"))
+                .post(&body)
+                .await;
         }
         for server in ["up", "made-up"] {
             let path = format!("/api/mcp-gateway/{server}{n}/rpc");
-            gate.stranger().at(&path).post(&body).await;
+            gate.new_client().at(&path).post(&body).await;
         }
         let path = "/api/mcp-gateway/up/rpc";
-        gate.stranger().at(path).post(&body).await;
+        gate.new_client().at(path).post(&body).await;
     };
     round(0).await;
     let before = Scrape::of(&gate).await;
@@ -252,7 +255,7 @@ async fn what_is_made_up_makes_no_series() {
 
 #[tokio::test]
 async fn both_formats_are_to_be_had() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let classic = scrape(&gate, "*/*", &[]).await;
     let kind = classic.header("content-type").unwrap();
     assert_eq!(kind, "text/plain; version=0.0.4; charset=utf-8");
@@ -276,7 +279,7 @@ async fn not_everybody_may_read() {
             metrics,
             ..HttpSettings::default()
         };
-        Gate::with(settings, Limits::default()).await
+        TestGateway::with(settings, Limits::default()).await
     };
     let off = with(MetricsAccess::Off).await;
     assert_eq!(scrape(&off, "*/*", &[]).await.status, 404);
@@ -292,7 +295,7 @@ async fn not_everybody_may_read() {
 
 #[tokio::test]
 async fn the_dashboard_and_the_table_know_every_family() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let scrape = Scrape::of(&gate).await;
     let exposed: BTreeSet<&str> = scrape.types.keys().map(String::as_str).collect();
     let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
@@ -317,9 +320,9 @@ async fn the_dashboard_and_the_table_know_every_family() {
         assert!(exposed.contains(name) && !used.contains(name), "{name}");
     }
 
-    let told: BTreeSet<&str> = metric_names(README).collect();
+    let documented: BTreeSet<&str> = metric_names(README).collect();
     for name in exposed.iter().filter(|name| name.starts_with("narrows_")) {
-        assert!(told.contains(name), "the table does not tell {name}");
+        assert!(documented.contains(name), "the table does not tell {name}");
     }
     let panels = dashboard["panels"].as_array().unwrap();
     let ids: BTreeSet<u64> = panels

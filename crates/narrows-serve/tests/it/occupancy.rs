@@ -5,14 +5,14 @@ use narrows_serve::HttpSettings;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
-use crate::{Gate, within};
+use crate::{TestGateway, within};
 
-async fn gate(max_connections: usize) -> Gate {
+async fn gate(max_connections: usize) -> TestGateway {
     let http = HttpSettings {
         max_connections,
         ..HttpSettings::default()
     };
-    Gate::with(http, Limits::default()).await
+    TestGateway::with(http, Limits::default()).await
 }
 
 /// Waits until the peer has closed a connection, and returns all bytes received.
@@ -30,7 +30,7 @@ async fn silent_connections_keep_nobody_out() {
     for _ in 0..20 {
         silent.push(TcpStream::connect(gate.address).await.unwrap());
     }
-    let client = gate.stranger().at("/health");
+    let client = gate.new_client().at("/health");
     for _ in 0..5 {
         let mut request = client.send("GET", &[], "").await;
         assert_eq!(request.reply().await.status, 200);
@@ -49,7 +49,7 @@ async fn silent_connections_keep_nobody_out() {
 #[tokio::test]
 async fn an_idle_connection_gives_way_to_a_new_one() {
     let gate = gate(1).await;
-    let client = gate.stranger().at("/health");
+    let client = gate.new_client().at("/health");
     let mut first = client.send("GET", &[], "").await;
     assert_eq!(first.reply().await.status, 200);
     // The first connection is kept alive and idle.

@@ -12,14 +12,14 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
-use crate::{Gate, within};
+use crate::{TestGateway, within};
 
 #[tokio::test]
 async fn health_counts_the_upstreams() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     within("the upstream", gate.gateway.settled()).await;
     let reply = gate
-        .stranger()
+        .new_client()
         .at("/health")
         .send("GET", &[], "")
         .await
@@ -92,10 +92,10 @@ async fn ready_says_when_the_upstreams_have_settled() {
     assert_eq!(health.json()["gateway"]["upstreams"]["starting"], 1);
     stop.cancel();
 
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     within("the upstream", gate.gateway.settled()).await;
     let ready = gate
-        .stranger()
+        .new_client()
         .at("/ready")
         .send("GET", &[], "")
         .await
@@ -109,9 +109,9 @@ async fn ready_says_when_the_upstreams_have_settled() {
 
 #[tokio::test]
 async fn the_first_page_names_the_endpoints() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let reply = gate
-        .stranger()
+        .new_client()
         .at("/")
         .send("GET", &[], "")
         .await
@@ -131,7 +131,7 @@ async fn the_first_page_names_the_endpoints() {
 
 #[tokio::test]
 async fn unknown_paths_and_methods_are_said_to_be_so() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     for path in [
         "/nowhere",
         "/mcp/a/b",
@@ -142,7 +142,7 @@ async fn unknown_paths_and_methods_are_said_to_be_so() {
         "/mcp/%ff",
     ] {
         let reply = gate
-            .stranger()
+            .new_client()
             .at(path)
             .send("GET", &[], "")
             .await
@@ -152,7 +152,7 @@ async fn unknown_paths_and_methods_are_said_to_be_so() {
         assert!(reply.json()["error"].is_string(), "{path}");
     }
     let reply = gate
-        .stranger()
+        .new_client()
         .at("/health")
         .send("POST", &[], "")
         .await

@@ -6,7 +6,7 @@ use narrows_gateway::settings::Limits;
 use narrows_serve::HttpSettings;
 use serde_json::json;
 
-use crate::Gate;
+use crate::TestGateway;
 use crate::client::{BOTH, Client, Connection, call, initialize};
 
 const LIST: &str = r#"{"jsonrpc":"2.0","id":5,"method":"tools/list"}"#;
@@ -15,8 +15,8 @@ const CANCEL: &str =
 
 #[tokio::test]
 async fn initialize_opens_a_session_and_answers_in_json() {
-    let gate = Gate::start().await;
-    let mut client = gate.stranger();
+    let gate = TestGateway::start().await;
+    let mut client = gate.new_client();
     let reply = client.initialize("2025-06-18", "{}").await;
     let result = &reply.json()["result"];
     assert_eq!(result["protocolVersion"], "2025-06-18");
@@ -27,16 +27,16 @@ async fn initialize_opens_a_session_and_answers_in_json() {
 
 #[tokio::test]
 async fn an_unknown_revision_gets_the_newest_legacy_one() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     for asked in ["1999-01-01", "2026-07-28"] {
-        let reply = gate.stranger().post(&initialize(1, asked, "{}")).await;
+        let reply = gate.new_client().post(&initialize(1, asked, "{}")).await;
         assert_eq!(reply.json()["result"]["protocolVersion"], "2025-11-25");
     }
 }
 
 #[tokio::test]
 async fn a_result_that_nothing_precedes_is_plain_json() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let client = gate.client().await;
     let reply = client.post(&call("7", "echo")).await;
     assert_eq!(reply.status, 200);
@@ -51,7 +51,7 @@ async fn a_result_that_nothing_precedes_is_plain_json() {
 
 #[tokio::test]
 async fn an_event_before_the_result_makes_it_a_stream() {
-    let mut gate = Gate::start().await;
+    let mut gate = TestGateway::start().await;
     let client = gate.client().await;
     let mut answer = client.call("7", "hold").await;
     let mut held = gate.upstream.held().await;
@@ -70,7 +70,7 @@ async fn an_event_before_the_result_makes_it_a_stream() {
 
 #[tokio::test]
 async fn a_client_that_reads_only_json_gets_json() {
-    let mut gate = Gate::start().await;
+    let mut gate = TestGateway::start().await;
     let client = gate.client().await.accepting("application/json");
     let mut answer = client.call("7", "hold").await;
     let mut held = gate.upstream.held().await;
@@ -82,14 +82,14 @@ async fn a_client_that_reads_only_json_gets_json() {
 
 #[tokio::test]
 async fn a_client_that_reads_only_events_gets_events() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let client = gate.client().await.accepting("text/event-stream");
     let mut answer = client.call("7", "echo").await;
     assert_eq!(answer.message().await.1["id"], 7);
     assert_eq!(answer.event().await, None);
 
-    let stranger = gate.stranger().accepting("text/event-stream");
-    let mut answer = stranger.begin(&initialize(1, "2025-06-18", "{}")).await;
+    let new_client = gate.new_client().accepting("text/event-stream");
+    let mut answer = new_client.begin(&initialize(1, "2025-06-18", "{}")).await;
     assert!(answer.head().await.header("mcp-session-id").is_some());
     assert_eq!(answer.message().await.1["id"], 1);
     assert_eq!(answer.event().await, None);
@@ -102,7 +102,7 @@ async fn a_long_silence_becomes_a_stream_with_signs_of_life() {
         keep_alive,
         ..HttpSettings::default()
     };
-    let mut gate = Gate::with(http, Limits::default()).await;
+    let mut gate = TestGateway::with(http, Limits::default()).await;
     let client = gate.client().await;
     let mut answer = client.call("7", "hold").await;
     let held = gate.upstream.held().await;
@@ -120,7 +120,7 @@ async fn a_large_result_arrives_whole() {
         keep_alive: Duration::from_secs(600),
         ..HttpSettings::default()
     };
-    let gate = Gate::with(http, Limits::default()).await;
+    let gate = TestGateway::with(http, Limits::default()).await;
     let client = gate.client().await;
     let reply = client.post(&call("7", "blob")).await;
     assert_eq!(
@@ -134,7 +134,7 @@ async fn a_large_result_arrives_whole() {
 
 #[tokio::test]
 async fn a_request_taken_back_is_not_answered() {
-    let mut gate = Gate::start().await;
+    let mut gate = TestGateway::start().await;
     let client = gate.client().await;
     let mut answer = client.call("7", "hold").await;
     let _held = gate.upstream.held().await;
@@ -152,7 +152,7 @@ async fn a_request_taken_back_is_not_answered() {
 
 #[tokio::test]
 async fn errors_of_the_core_are_answers_like_any_other() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let client = gate.client().await;
     let unknown = client.post(&call("7", "ekko")).await;
     assert_eq!(unknown.refusal(), r#"200 -32602 "unknown_tool" 7"#);
@@ -165,7 +165,7 @@ async fn errors_of_the_core_are_answers_like_any_other() {
 
 #[tokio::test]
 async fn what_is_no_json_is_not_let_in() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let client = gate.client().await;
     for kind in [
         "text/plain",
@@ -198,7 +198,7 @@ async fn what_is_no_json_is_not_let_in() {
 
 #[tokio::test]
 async fn a_client_must_read_one_of_the_two_forms() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let client = gate.client().await;
     let reply = client.clone().accepting("text/html").post(LIST).await;
     assert_eq!(reply.refusal(), r#"406 -32600 "not_acceptable" null"#);
@@ -207,7 +207,7 @@ async fn a_client_must_read_one_of_the_two_forms() {
 
 #[tokio::test]
 async fn a_protocol_version_must_be_a_known_one() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let client = gate.client().await;
     let send = async |version| {
         let headers = [
@@ -231,7 +231,7 @@ async fn a_body_may_not_be_too_large() {
         max_message_bytes: 1000,
         ..HttpSettings::default()
     };
-    let gate = Gate::with(http, Limits::default()).await;
+    let gate = TestGateway::with(http, Limits::default()).await;
     let client = gate.client().await;
     let exact = |size: usize| format!("{LIST}{}", " ".repeat(size - LIST.len()));
     assert_eq!(client.post(&exact(1000)).await.status, 200);
@@ -253,7 +253,7 @@ async fn a_body_may_not_be_too_large() {
 
 #[tokio::test]
 async fn garbage_is_answered_and_harms_nobody() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let client = gate.client().await;
     let deep = "[".repeat(100_000);
     let parse = r#"400 -32700 "parse_error" null"#;
@@ -293,8 +293,8 @@ async fn garbage_is_answered_and_harms_nobody() {
 
 #[tokio::test]
 async fn an_initialize_without_its_members_is_refused() {
-    let gate = Gate::start().await;
-    let client = gate.stranger();
+    let gate = TestGateway::start().await;
+    let client = gate.new_client();
     for params in [
         "[]",
         "{}",
@@ -316,7 +316,7 @@ async fn an_initialize_without_its_members_is_refused() {
 
 #[tokio::test]
 async fn notifications_and_answers_are_only_received() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let client = gate.client().await;
     for body in [
         r#"{"jsonrpc":"2.0","method":"notifications/whatever"}"#,
@@ -330,7 +330,7 @@ async fn notifications_and_answers_are_only_received() {
 
 #[tokio::test]
 async fn one_connection_carries_many_requests() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let client = gate.client().await;
     let mut connection = Connection::open(gate.address).await;
     let request = |id: u64| {
@@ -352,7 +352,7 @@ async fn one_connection_carries_many_requests() {
 
 #[tokio::test]
 async fn a_body_that_comes_byte_by_byte_is_waited_for() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let client = gate.client().await;
     let mut connection = Connection::open(gate.address).await;
     let length = format!("content-length: {}", LIST.len());
@@ -373,7 +373,7 @@ async fn a_body_that_does_not_come_is_not_waited_for_long() {
         body_timeout,
         ..HttpSettings::default()
     };
-    let gate = Gate::with(http, Limits::default()).await;
+    let gate = TestGateway::with(http, Limits::default()).await;
     let client = gate.client().await;
     let mut connection = Connection::open(gate.address).await;
     connection
@@ -393,7 +393,7 @@ async fn a_head_that_does_not_come_is_not_waited_for_long() {
         header_timeout,
         ..HttpSettings::default()
     };
-    let gate = Gate::with(http, Limits::default()).await;
+    let gate = TestGateway::with(http, Limits::default()).await;
     let mut connection = Connection::open(gate.address).await;
     connection.write(b"POST /mcp HTTP/1.1\r\nhost: loc").await;
     assert!(connection.closed().await);
@@ -401,7 +401,7 @@ async fn a_head_that_does_not_come_is_not_waited_for_long() {
 
 #[tokio::test]
 async fn a_head_may_not_be_too_large() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let client = gate.client().await;
     let long = "x".repeat(20_000);
     let headers = [("content-type", "application/json"), ("x-long", &*long)];
@@ -411,7 +411,7 @@ async fn a_head_may_not_be_too_large() {
 
 #[tokio::test]
 async fn other_methods_are_told_which_ones_there_are() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let client = gate.client().await;
     for method in ["PUT", "PATCH", "HEAD", "BREW"] {
         let mut connection = client.send(method, &[], "").await;
@@ -423,7 +423,7 @@ async fn other_methods_are_told_which_ones_there_are() {
 
 #[tokio::test]
 async fn the_id_comes_back_as_it_was_written() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let client = gate.client().await;
     for id in ["0", "-3", "9007199254740993", r#""""#, r#""a\u00e9\n""#] {
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);

@@ -4,20 +4,20 @@ use narrows_gateway::settings::Limits;
 use narrows_serve::{Front, HttpSettings};
 use serde_json::{Value, json};
 
-use crate::Gate;
+use crate::TestGateway;
 use crate::client::Reply;
 
-async fn send(gate: &Gate, method: &str, body: &str) -> Reply {
-    let client = gate.stranger().at("/rpc");
+async fn send(gate: &TestGateway, method: &str, body: &str) -> Reply {
+    let client = gate.new_client().at("/rpc");
     client.send(method, &[], body).await.reply().await
 }
 
-async fn post(gate: &Gate, body: &Value) -> Value {
+async fn post(gate: &TestGateway, body: &Value) -> Value {
     send(gate, "POST", &body.to_string()).await.json()
 }
 
 /// Returns the result or the error of a method.
-async fn ask(gate: &Gate, method: &str, params: Value) -> Value {
+async fn ask(gate: &TestGateway, method: &str, params: Value) -> Value {
     let request = json!({ "jsonrpc": "2.0", "id": "x", "method": method, "params": params });
     let mut answer = post(gate, &request).await;
     assert_eq!(answer["jsonrpc"], "2.0");
@@ -28,7 +28,7 @@ async fn ask(gate: &Gate, method: &str, params: Value) -> Value {
     }
 }
 
-async fn call(gate: &Gate, tool: &str, arguments: Value) -> Value {
+async fn call(gate: &TestGateway, tool: &str, arguments: Value) -> Value {
     let params = json!({ "name": tool, "arguments": arguments });
     let mut result = ask(gate, "tools/call", params).await;
     if result["content"].is_null() {
@@ -42,7 +42,7 @@ async fn call(gate: &Gate, tool: &str, arguments: Value) -> Value {
 
 #[tokio::test]
 async fn every_method_is_answered() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let hello = ask(
         &gate,
         "initialize",
@@ -76,7 +76,7 @@ async fn every_method_is_answered() {
 
 #[tokio::test]
 async fn what_is_pruned_is_recovered() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let text: String = (1..=200)
         .map(|n| format!("line {n} of a rather long text\n"))
         .collect();
@@ -105,7 +105,7 @@ async fn what_is_pruned_is_recovered() {
 
 #[tokio::test]
 async fn errors_have_the_codes_of_the_contract() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let unknown = json!({ "prune_id": "prn_nope", "ranges": [], "include_line_numbers": true });
     assert_eq!(
         call(&gate, "recover_text", unknown).await,
@@ -141,7 +141,7 @@ async fn what_is_no_request_is_refused() {
         max_message_bytes: 2_000,
         ..HttpSettings::default()
     };
-    let gate = Gate::with(limits, Limits::default()).await;
+    let gate = TestGateway::with(limits, Limits::default()).await;
     let long = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"{}"}}"#,
         "x".repeat(2_000)
@@ -171,7 +171,7 @@ async fn what_is_no_request_is_refused() {
             (405, Some("POST, OPTIONS"))
         );
     }
-    let foreign = gate.stranger().at("/rpc");
+    let foreign = gate.new_client().at("/rpc");
     let evil = [("origin", "http://evil.test")];
     let reply = foreign.send("POST", &evil, "{}").await.reply().await;
     assert_eq!(reply.status, 403);
@@ -183,8 +183,8 @@ async fn the_pruner_alone_tells_of_nothing_else() {
         front: Front::Pruner,
         ..HttpSettings::default()
     };
-    let gate = Gate::with(settings, Limits::default()).await;
-    let mut page = gate.stranger().at("/health").send("GET", &[], "").await;
+    let gate = TestGateway::with(settings, Limits::default()).await;
+    let mut page = gate.new_client().at("/health").send("GET", &[], "").await;
     let health = page.reply().await.json();
     let keys: Vec<&String> = health.as_object().unwrap().keys().collect();
     assert_eq!(

@@ -6,7 +6,7 @@ use narrows_gateway::settings::Limits;
 use narrows_serve::HttpSettings;
 
 use crate::client::{Client, call, initialize};
-use crate::{Gate, within};
+use crate::{TestGateway, within};
 
 const LIST: &str = r#"{"jsonrpc":"2.0","id":5,"method":"tools/list"}"#;
 
@@ -19,8 +19,8 @@ fn named(client: &Client, session: &str) -> Client {
 
 #[tokio::test]
 async fn without_a_session_nothing_but_initialize_is_let_in() {
-    let gate = Gate::start().await;
-    let client = gate.stranger();
+    let gate = TestGateway::start().await;
+    let client = gate.new_client();
     assert_eq!(
         client.post(LIST).await.refusal(),
         r#"400 -32600 "session_required" 5"#
@@ -36,7 +36,7 @@ async fn without_a_session_nothing_but_initialize_is_let_in() {
 
 #[tokio::test]
 async fn an_unknown_session_is_not_found() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let client = gate.client().await;
     for name in ["missing", "", "ä", &"x".repeat(5000)] {
         let client = named(&client, name);
@@ -52,8 +52,8 @@ async fn an_unknown_session_is_not_found() {
 
 #[tokio::test]
 async fn a_session_belongs_to_the_door_it_was_opened_at() {
-    let gate = Gate::start().await;
-    let mut one = gate.stranger().at("/servers/up/mcp");
+    let gate = TestGateway::start().await;
+    let mut one = gate.new_client().at("/servers/up/mcp");
     one.initialize("2025-06-18", "{}").await;
     assert_eq!(
         one.post(LIST).await.json()["result"]["tools"][0]["name"],
@@ -81,9 +81,9 @@ async fn a_session_belongs_to_the_door_it_was_opened_at() {
 
 #[tokio::test]
 async fn a_door_that_is_not_there_is_not_found() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     for path in ["/mcp/nowhere", "/servers/missing/mcp"] {
-        let client = gate.stranger().at(path);
+        let client = gate.new_client().at(path);
         let reply = client.post(&initialize(3, "2025-06-18", "{}")).await;
         assert_eq!(reply.refusal(), r#"404 -32600 "unknown_endpoint" 3"#);
         assert_eq!(
@@ -97,7 +97,7 @@ async fn a_door_that_is_not_there_is_not_found() {
 
 #[tokio::test]
 async fn delete_ends_a_session_and_everything_in_it() {
-    let mut gate = Gate::start().await;
+    let mut gate = TestGateway::start().await;
     let client = gate.client().await;
     let other = gate.client().await;
     let mut call = client.call("7", "hold").await;
@@ -122,7 +122,7 @@ async fn delete_ends_a_session_and_everything_in_it() {
 
 #[tokio::test]
 async fn shutdown_ends_the_session_alone() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let client = gate.client().await;
     let other = gate.client().await;
     let mut general = client.get(None).await;
@@ -142,7 +142,7 @@ async fn an_idle_session_disappears_but_not_while_somebody_listens() {
         session_idle: Duration::from_millis(100),
         ..Limits::default()
     };
-    let gate = Gate::with(HttpSettings::default(), limits).await;
+    let gate = TestGateway::with(HttpSettings::default(), limits).await;
     let idle = gate.client().await;
     let listening = gate.client().await;
     let mut general = listening.get(None).await;
@@ -159,10 +159,10 @@ async fn there_are_only_so_many_sessions() {
         max_sessions: 2,
         ..Limits::default()
     };
-    let gate = Gate::with(HttpSettings::default(), limits).await;
+    let gate = TestGateway::with(HttpSettings::default(), limits).await;
     let first = gate.client().await;
     let _second = gate.client().await;
-    let third = gate.stranger();
+    let third = gate.new_client();
     let refused = third.post(&initialize(1, "2025-06-18", "{}")).await;
     assert_eq!(refused.refusal(), r#"503 -32603 "too_many_sessions" 1"#);
     assert_eq!(refused.header("mcp-session-id"), None);
@@ -175,7 +175,7 @@ async fn there_are_only_so_many_sessions() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn equal_ids_in_fifty_sessions_do_not_mix() {
-    let mut gate = Gate::start().await;
+    let mut gate = TestGateway::start().await;
     let mut clients = Vec::new();
     for _ in 0..50 {
         clients.push(gate.client().await);

@@ -1,68 +1,73 @@
 //! Tests of HTTP+SSE.
 
-mod doors;
 mod ends;
+mod requests;
 mod sessions;
 mod slow;
 
 use serde_json::Value;
 
-use crate::Gate;
+use crate::TestGateway;
 use crate::client::{Client, Connection, Reply, initialize};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#;
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
 /// A client: its stream and the URL to which it posts.
-struct Listener {
+struct SseClient {
     stream: Connection,
     place: Client,
 }
 
-impl Listener {
+impl SseClient {
     /// Connects a client without a session.
-    async fn connect(gate: &Gate) -> Listener {
-        Listener::connect_at(gate, "/sse").await
+    async fn connect(gate: &TestGateway) -> SseClient {
+        SseClient::connect_at(gate, "/sse").await
     }
 
-    async fn connect_at(gate: &Gate, path: &str) -> Listener {
-        Listener::connect_as(gate, gate.stranger().at(path)).await
+    async fn connect_at(gate: &TestGateway, path: &str) -> SseClient {
+        SseClient::connect_as(gate, gate.new_client().at(path)).await
     }
 
-    async fn connect_as(gate: &Gate, client: Client) -> Listener {
+    async fn connect_as(gate: &TestGateway, client: Client) -> SseClient {
         let mut stream = client.get(None).await;
         assert_eq!(stream.head().await.status, 200);
         let first = stream.event().await.expect("the place to post to");
         assert_eq!(first.kind, "endpoint");
-        Listener {
+        SseClient {
             stream,
-            place: gate.stranger().at(&first.data),
+            place: gate.new_client().at(&first.data),
         }
     }
 
     /// Connects a client with a session.
-    async fn open(gate: &Gate) -> Listener {
-        Listener::open_with(gate, "2025-06-18", "{}").await
+    async fn open(gate: &TestGateway) -> SseClient {
+        SseClient::open_with(gate, "2025-06-18", "{}").await
     }
 
-    async fn open_with(gate: &Gate, revision: &str, capabilities: &str) -> Listener {
-        let listener = Listener::connect(gate).await;
+    async fn open_with(gate: &TestGateway, revision: &str, capabilities: &str) -> SseClient {
+        let listener = SseClient::connect(gate).await;
         listener.initialize(revision, capabilities).await
     }
 
     /// Connects a client with a session and a small receive buffer, so that unread data stays in
     /// the gateway.
-    async fn open_with_small_buffer(gate: &Gate) -> Listener {
-        let client = gate.stranger().at("/sse").with_small_buffer();
-        let listener = Listener::connect_as(gate, client).await;
+    async fn open_with_small_buffer(gate: &TestGateway) -> SseClient {
+        let client = gate.new_client().at("/sse").with_small_buffer();
+        let listener = SseClient::connect_as(gate, client).await;
         listener.initialize("2025-06-18", "{}").await
     }
 
-    async fn initialize(mut self, revision: &str, capabilities: &str) -> Listener {
+    async fn initialize(mut self, revision: &str, capabilities: &str) -> SseClient {
         let listener = &mut self;
-        listener.say(&initialize(1, revision, capabilities)).await;
-        assert_eq!(listener.hear().await["result"]["protocolVersion"], revision);
-        listener.say(INITIALIZED).await;
+        listener
+            .send_message(&initialize(1, revision, capabilities))
+            .await;
+        assert_eq!(
+            listener.receive().await["result"]["protocolVersion"],
+            revision
+        );
+        listener.send_message(INITIALIZED).await;
         self
     }
 
@@ -71,12 +76,12 @@ impl Listener {
     }
 
     /// Posts a message that must be accepted.
-    async fn say(&self, message: &str) {
+    async fn send_message(&self, message: &str) {
         let reply = self.post(message).await;
         assert_eq!((reply.status, reply.text()), (202, ""), "{message}");
     }
 
-    async fn hear(&mut self) -> Value {
+    async fn receive(&mut self) -> Value {
         let event = self.stream.event().await.expect("a message");
         assert_eq!((&*event.kind, &*event.id), ("message", ""));
         serde_json::from_str(&event.data).unwrap()

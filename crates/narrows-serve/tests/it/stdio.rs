@@ -15,15 +15,15 @@ use crate::{gateway, within};
 const PING: &str = r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#;
 
 /// A stdio client that uses newline framing by default.
-struct Pipe {
+struct StdioClient {
     upstream: Upstream,
     input: Option<DuplexStream>,
     output: BufReader<DuplexStream>,
     served: JoinHandle<std::io::Result<()>>,
 }
 
-impl Pipe {
-    async fn start(settings: StdioSettings) -> Pipe {
+impl StdioClient {
+    async fn start(settings: StdioSettings) -> StdioClient {
         let upstream = Upstream::start().await;
         let gateway = gateway(&upstream, Limits::default());
         let (input, their_input) = tokio::io::duplex(64 * 1024);
@@ -31,7 +31,7 @@ impl Pipe {
         let served = tokio::spawn(async move {
             stdio(gateway, "default", their_input, their_output, settings).await
         });
-        Pipe {
+        StdioClient {
             upstream,
             input: Some(input),
             output: BufReader::new(output),
@@ -39,16 +39,17 @@ impl Pipe {
         }
     }
 
-    async fn open(revision: &str, capabilities: &str) -> Pipe {
-        let mut pipe = Pipe::start(StdioSettings::default()).await;
-        pipe.say(&initialize(1, revision, capabilities)).await;
-        assert_eq!(pipe.hear().await["result"]["protocolVersion"], revision);
-        pipe.say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
+    async fn open(revision: &str, capabilities: &str) -> StdioClient {
+        let mut pipe = StdioClient::start(StdioSettings::default()).await;
+        pipe.send_message(&initialize(1, revision, capabilities))
+            .await;
+        assert_eq!(pipe.receive().await["result"]["protocolVersion"], revision);
+        pipe.send_message(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
             .await;
         pipe
     }
 
-    async fn say(&mut self, message: &str) {
+    async fn send_message(&mut self, message: &str) {
         self.write(format!("{message}\n").as_bytes()).await;
     }
 
@@ -59,7 +60,7 @@ impl Pipe {
             .unwrap();
     }
 
-    async fn hear(&mut self) -> Value {
+    async fn receive(&mut self) -> Value {
         let mut line = String::new();
         within("a line", self.output.read_line(&mut line))
             .await
@@ -68,7 +69,7 @@ impl Pipe {
         serde_json::from_str(&line).unwrap()
     }
 
-    async fn hear_frame(&mut self) -> Value {
+    async fn receive_frame(&mut self) -> Value {
         let mut header = String::new();
         within("a header", self.output.read_line(&mut header))
             .await
@@ -110,13 +111,16 @@ fn refusal(answer: &Value) -> String {
 
 #[tokio::test]
 async fn a_session_from_its_first_line_to_its_last() {
-    let mut pipe = Pipe::open("2025-06-18", "{}").await;
-    pipe.say(r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#)
+    let mut pipe = StdioClient::open("2025-06-18", "{}").await;
+    pipe.send_message(r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#)
         .await;
-    assert_eq!(pipe.hear().await["result"]["tools"][0]["name"], "up__echo");
-    pipe.say(&call("3", "echo")).await;
     assert_eq!(
-        pipe.hear().await["result"]["content"][0]["text"],
+        pipe.receive().await["result"]["tools"][0]["name"],
+        "up__echo"
+    );
+    pipe.send_message(&call("3", "echo")).await;
+    assert_eq!(
+        pipe.receive().await["result"]["content"][0]["text"],
         r#"{"id":3}"#
     );
     pipe.end().await;
@@ -124,11 +128,11 @@ async fn a_session_from_its_first_line_to_its_last() {
 
 #[tokio::test]
 async fn content_length_frames_are_answered_in_kind() {
-    let mut pipe = Pipe::start(StdioSettings::default()).await;
+    let mut pipe = StdioClient::start(StdioSettings::default()).await;
     for body in [initialize(1, "2025-06-18", "{}"), call("2", "echo")] {
         let frame = format!("Content-Length: {}\r\n\r\n{body}", body.len());
         pipe.write(frame.as_bytes()).await;
-        let answer = pipe.hear_frame().await;
+        let answer = pipe.receive_frame().await;
         assert!(answer["result"].is_object(), "{answer}");
     }
     pipe.end().await;
@@ -136,29 +140,35 @@ async fn content_length_frames_are_answered_in_kind() {
 
 #[tokio::test]
 async fn before_initialize_there_is_only_ping() {
-    let mut pipe = Pipe::start(StdioSettings::default()).await;
-    pipe.say(PING).await;
+    let mut pipe = StdioClient::start(StdioSettings::default()).await;
+    pipe.send_message(PING).await;
     assert_eq!(
-        pipe.hear().await,
+        pipe.receive().await,
         json!({ "jsonrpc": "2.0", "id": "p", "result": {} })
     );
-    pipe.say(&call("2", "echo")).await;
-    assert_eq!(refusal(&pipe.hear().await), r#"-32600 "not_initialized" 2"#);
-    pipe.say(&format!("[{PING}]")).await;
+    pipe.send_message(&call("2", "echo")).await;
     assert_eq!(
-        refusal(&pipe.hear().await),
+        refusal(&pipe.receive().await),
+        r#"-32600 "not_initialized" 2"#
+    );
+    pipe.send_message(&format!("[{PING}]")).await;
+    assert_eq!(
+        refusal(&pipe.receive().await),
         r#"-32600 "not_initialized" null"#
     );
-    pipe.say(r#"{"jsonrpc":"2.0","method":"notifications/whatever"}"#)
+    pipe.send_message(r#"{"jsonrpc":"2.0","method":"notifications/whatever"}"#)
         .await;
-    pipe.say(r#"{"jsonrpc":"2.0","id":3,"method":"initialize","params":{}}"#)
+    pipe.send_message(r#"{"jsonrpc":"2.0","id":3,"method":"initialize","params":{}}"#)
         .await;
-    assert_eq!(refusal(&pipe.hear().await), r#"-32602 "invalid_params" 3"#);
-    pipe.say(&initialize(4, "2025-06-18", "{}")).await;
-    assert_eq!(pipe.hear().await["id"], 4);
-    pipe.say(&initialize(5, "2025-06-18", "{}")).await;
     assert_eq!(
-        refusal(&pipe.hear().await),
+        refusal(&pipe.receive().await),
+        r#"-32602 "invalid_params" 3"#
+    );
+    pipe.send_message(&initialize(4, "2025-06-18", "{}")).await;
+    assert_eq!(pipe.receive().await["id"], 4);
+    pipe.send_message(&initialize(5, "2025-06-18", "{}")).await;
+    assert_eq!(
+        refusal(&pipe.receive().await),
         r#"-32600 "already_initialized" 5"#
     );
     pipe.end().await;
@@ -166,24 +176,24 @@ async fn before_initialize_there_is_only_ping() {
 
 #[tokio::test]
 async fn a_client_need_not_wait_for_the_answer_to_initialize() {
-    let mut pipe = Pipe::start(StdioSettings::default()).await;
+    let mut pipe = StdioClient::start(StdioSettings::default()).await;
     let together = [initialize(1, "2025-06-18", "{}"), call("2", "echo")].join("\n");
-    pipe.say(&together).await;
-    assert_eq!(pipe.hear().await["id"], 1);
-    assert_eq!(pipe.hear().await["id"], 2);
+    pipe.send_message(&together).await;
+    assert_eq!(pipe.receive().await["id"], 1);
+    assert_eq!(pipe.receive().await["id"], 2);
     pipe.end().await;
 }
 
 #[tokio::test]
 async fn garbage_is_answered_and_reading_goes_on() {
     let max_message_bytes = 2000;
-    let mut pipe = Pipe::start(StdioSettings {
+    let mut pipe = StdioClient::start(StdioSettings {
         max_message_bytes,
         ..StdioSettings::default()
     })
     .await;
-    pipe.say(&initialize(1, "2025-06-18", "{}")).await;
-    pipe.hear().await;
+    pipe.send_message(&initialize(1, "2025-06-18", "{}")).await;
+    pipe.receive().await;
     for (line, expected) in [
         ("{nonsense", r#"-32700 "parse_error" null"#),
         ("\u{fffd}", r#"-32700 "parse_error" null"#),
@@ -194,53 +204,53 @@ async fn garbage_is_answered_and_reading_goes_on() {
         ),
         (&" x".repeat(2000), r#"-32600 "request_too_large" null"#),
     ] {
-        pipe.say(line).await;
+        pipe.send_message(line).await;
         assert_eq!(
-            refusal(&pipe.hear().await),
+            refusal(&pipe.receive().await),
             expected,
             "{}",
             &line[..line.len().min(40)]
         );
     }
-    pipe.say(&call("2", "echo")).await;
-    assert_eq!(pipe.hear().await["id"], 2);
+    pipe.send_message(&call("2", "echo")).await;
+    assert_eq!(pipe.receive().await["id"], 2);
     pipe.end().await;
 }
 
 #[tokio::test]
 async fn events_come_before_their_answer_and_calls_overtake_each_other() {
-    let mut pipe = Pipe::open("2025-06-18", r#"{"elicitation":{}}"#).await;
-    pipe.say(&call("2", "hold")).await;
+    let mut pipe = StdioClient::open("2025-06-18", r#"{"elicitation":{}}"#).await;
+    pipe.send_message(&call("2", "hold")).await;
     let mut held = pipe.upstream.held().await;
-    pipe.say(&call("3", "echo")).await;
-    assert_eq!(pipe.hear().await["id"], 3);
+    pipe.send_message(&call("3", "echo")).await;
+    assert_eq!(pipe.receive().await["id"], 3);
     held.progress(1).await;
-    assert_eq!(pipe.hear().await["params"]["progressToken"], 2);
+    assert_eq!(pipe.receive().await["params"]["progressToken"], 2);
     held.ask("theirs").await;
-    let question = pipe.hear().await;
+    let question = pipe.receive().await;
     assert_eq!(question["method"], "elicitation/create");
     let reply =
         json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "decline" } });
-    pipe.say(&reply.to_string()).await;
+    pipe.send_message(&reply.to_string()).await;
     assert_eq!(
-        pipe.upstream.heard("id", &json!("theirs")).await["result"]["action"],
+        pipe.upstream.received("id", &json!("theirs")).await["result"]["action"],
         "decline"
     );
     held.progress(2).await;
     held.answer("done").await;
-    assert_eq!(pipe.hear().await["params"]["progress"], 2);
-    assert_eq!(pipe.hear().await["id"], 2);
+    assert_eq!(pipe.receive().await["params"]["progress"], 2);
+    assert_eq!(pipe.receive().await["id"], 2);
     pipe.end().await;
 }
 
 #[tokio::test]
 async fn what_belongs_to_no_call_comes_by_itself() {
-    let mut pipe = Pipe::open("2025-06-18", "{}").await;
-    pipe.say(&call("2", "hold")).await;
+    let mut pipe = StdioClient::open("2025-06-18", "{}").await;
+    pipe.send_message(&call("2", "hold")).await;
     let mut held = pipe.upstream.held().await;
     pipe.upstream.add_tool(&mut held).await;
     assert_eq!(
-        pipe.hear().await["method"],
+        pipe.receive().await["method"],
         "notifications/tools/list_changed"
     );
     pipe.end().await;
@@ -248,34 +258,34 @@ async fn what_belongs_to_no_call_comes_by_itself() {
 
 #[tokio::test]
 async fn a_request_taken_back_is_not_answered() {
-    let mut pipe = Pipe::open("2025-06-18", "{}").await;
-    pipe.say(&call("2", "hold")).await;
+    let mut pipe = StdioClient::open("2025-06-18", "{}").await;
+    pipe.send_message(&call("2", "hold")).await;
     let held = pipe.upstream.held().await;
     let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#;
-    pipe.say(cancel).await;
+    pipe.send_message(cancel).await;
     let notice = pipe
         .upstream
-        .heard("method", &json!("notifications/cancelled"))
+        .received("method", &json!("notifications/cancelled"))
         .await;
     assert_eq!(notice["params"]["requestId"], held.id);
-    pipe.say(PING).await;
-    assert_eq!(pipe.hear().await["id"], "p");
+    pipe.send_message(PING).await;
+    assert_eq!(pipe.receive().await["id"], "p");
     pipe.end().await;
 }
 
 #[tokio::test]
 async fn batches_are_answered_as_one_array_where_there_are_any() {
-    let mut pipe = Pipe::open("2025-03-26", "{}").await;
-    pipe.say(&format!("[{},{},7]", call("1", "echo"), PING))
+    let mut pipe = StdioClient::open("2025-03-26", "{}").await;
+    pipe.send_message(&format!("[{},{},7]", call("1", "echo"), PING))
         .await;
-    let answers = pipe.hear().await;
+    let answers = pipe.receive().await;
     assert_eq!(answers.as_array().unwrap().len(), 3, "{answers}");
     pipe.end().await;
 
-    let mut pipe = Pipe::open("2025-06-18", "{}").await;
-    pipe.say(&format!("[{PING}]")).await;
+    let mut pipe = StdioClient::open("2025-06-18", "{}").await;
+    pipe.send_message(&format!("[{PING}]")).await;
     assert_eq!(
-        refusal(&pipe.hear().await),
+        refusal(&pipe.receive().await),
         r#"-32600 "batch_not_supported" null"#
     );
     pipe.end().await;
@@ -284,35 +294,38 @@ async fn batches_are_answered_as_one_array_where_there_are_any() {
 #[tokio::test]
 async fn the_end_of_the_input_cancels_everything_at_once() {
     let grace = Duration::from_secs(3600);
-    let mut pipe = Pipe::start(StdioSettings {
+    let mut pipe = StdioClient::start(StdioSettings {
         grace,
         ..StdioSettings::default()
     })
     .await;
-    pipe.say(&initialize(1, "2025-06-18", "{}")).await;
-    pipe.hear().await;
-    pipe.say(&call("2", "hold")).await;
+    pipe.send_message(&initialize(1, "2025-06-18", "{}")).await;
+    pipe.receive().await;
+    pipe.send_message(&call("2", "hold")).await;
     let held = pipe.upstream.held().await;
     let mut upstream = pipe.end().await;
     let notice = upstream
-        .heard("method", &json!("notifications/cancelled"))
+        .received("method", &json!("notifications/cancelled"))
         .await;
     assert_eq!(notice["params"]["requestId"], held.id);
 }
 
 #[tokio::test]
 async fn shutdown_is_answered_and_ends_the_connection() {
-    let mut pipe = Pipe::open("2025-06-18", "{}").await;
-    pipe.say(&call("2", "hold")).await;
+    let mut pipe = StdioClient::open("2025-06-18", "{}").await;
+    pipe.send_message(&call("2", "hold")).await;
     let _held = pipe.upstream.held().await;
-    pipe.say(r#"{"jsonrpc":"2.0","id":9,"method":"shutdown"}"#)
+    pipe.send_message(r#"{"jsonrpc":"2.0","id":9,"method":"shutdown"}"#)
         .await;
     assert_eq!(
-        pipe.hear().await,
+        pipe.receive().await,
         json!({ "jsonrpc": "2.0", "id": 9, "result": {} })
     );
     // The pending call gets an answer.
-    assert_eq!(refusal(&pipe.hear().await), r#"-32603 "session_closed" 2"#);
+    assert_eq!(
+        refusal(&pipe.receive().await),
+        r#"-32603 "session_closed" 2"#
+    );
     within("the edge to end", pipe.served)
         .await
         .unwrap()
@@ -321,43 +334,43 @@ async fn shutdown_is_answered_and_ends_the_connection() {
 
 #[tokio::test]
 async fn a_client_that_takes_no_output_has_left() {
-    let mut pipe = Pipe::open("2025-06-18", "{}").await;
-    pipe.say(&call("2", "hold")).await;
+    let mut pipe = StdioClient::open("2025-06-18", "{}").await;
+    pipe.send_message(&call("2", "hold")).await;
     let held = pipe.upstream.held().await;
     drop(std::mem::replace(
         &mut pipe.output,
         BufReader::new(tokio::io::duplex(1).0),
     ));
-    pipe.say(PING).await;
+    pipe.send_message(PING).await;
     within("the edge to end", pipe.served)
         .await
         .unwrap()
         .unwrap();
     let notice = pipe
         .upstream
-        .heard("method", &json!("notifications/cancelled"))
+        .received("method", &json!("notifications/cancelled"))
         .await;
     assert_eq!(notice["params"]["requestId"], held.id);
 }
 
 /// Starts a client with small limits whose output is stuck: a large answer that exceeds the pipe is
 /// being written, and twenty small ones wait behind it.
-async fn stuck() -> Pipe {
+async fn stuck() -> StdioClient {
     let settings = StdioSettings {
         max_calls: 4,
         queue: 4,
         grace: Duration::from_millis(50),
         ..StdioSettings::default()
     };
-    let mut pipe = Pipe::start(settings).await;
-    pipe.say(&initialize(1, "2025-06-18", "{}")).await;
-    pipe.hear().await;
-    pipe.say(&call("2", "blob")).await;
+    let mut pipe = StdioClient::start(settings).await;
+    pipe.send_message(&initialize(1, "2025-06-18", "{}")).await;
+    pipe.receive().await;
+    pipe.send_message(&call("2", "blob")).await;
     within("the large answer", pipe.output.fill_buf())
         .await
         .unwrap();
     for id in 10..30 {
-        pipe.say(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#))
+        pipe.send_message(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#))
             .await;
     }
     pipe
@@ -368,7 +381,7 @@ async fn a_client_that_reads_late_loses_nothing() {
     let mut pipe = stuck().await;
     let mut answered = Vec::new();
     for _ in 0..21 {
-        answered.push(pipe.hear().await["id"].as_u64().unwrap());
+        answered.push(pipe.receive().await["id"].as_u64().unwrap());
     }
     assert_eq!(answered[0], 2);
     answered.sort();
@@ -387,22 +400,22 @@ async fn requests_beyond_the_limit_are_refused() {
         max_calls: 2,
         ..StdioSettings::default()
     };
-    let mut pipe = Pipe::start(settings).await;
-    pipe.say(&initialize(1, "2025-06-18", "{}")).await;
-    pipe.hear().await;
-    pipe.say(&call("2", "hold")).await;
+    let mut pipe = StdioClient::start(settings).await;
+    pipe.send_message(&initialize(1, "2025-06-18", "{}")).await;
+    pipe.receive().await;
+    pipe.send_message(&call("2", "hold")).await;
     let held = pipe.upstream.held().await;
-    pipe.say(&call("3", "hold")).await;
+    pipe.send_message(&call("3", "hold")).await;
     let _other = pipe.upstream.held().await;
-    pipe.say(&call("4", "echo")).await;
+    pipe.send_message(&call("4", "echo")).await;
     assert_eq!(
-        refusal(&pipe.hear().await),
+        refusal(&pipe.receive().await),
         r#"-32603 "too_many_requests" 4"#
     );
     held.answer("done").await;
-    assert_eq!(pipe.hear().await["id"], 2);
-    pipe.say(&call("5", "echo")).await;
-    assert_eq!(pipe.hear().await["id"], 5);
+    assert_eq!(pipe.receive().await["id"], 2);
+    pipe.send_message(&call("5", "echo")).await;
+    assert_eq!(pipe.receive().await["id"], 5);
     pipe.end().await;
 }
 

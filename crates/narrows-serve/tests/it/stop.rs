@@ -6,11 +6,11 @@ use narrows_gateway::settings::Limits;
 use narrows_serve::HttpSettings;
 use tokio::net::TcpStream;
 
-use crate::{Gate, within};
+use crate::{TestGateway, within};
 
 #[tokio::test]
 async fn answers_in_flight_finish_and_open_streams_end() {
-    let mut gate = Gate::start().await;
+    let mut gate = TestGateway::start().await;
     let client = gate.client().await;
     let mut plain = client.call("7", "hold").await;
     let held = gate.upstream.held().await;
@@ -37,7 +37,7 @@ async fn an_answer_that_does_not_come_is_not_waited_for_long() {
         grace: Duration::from_millis(50),
         ..HttpSettings::default()
     };
-    let mut gate = Gate::with(http, Limits::default()).await;
+    let mut gate = TestGateway::with(http, Limits::default()).await;
     let client = gate.client().await;
     let mut plain = client.call("7", "hold").await;
     let held = gate.upstream.held().await;
@@ -47,7 +47,7 @@ async fn an_answer_that_does_not_come_is_not_waited_for_long() {
     // The session has ended, and its call is cancelled.
     let notice = gate
         .upstream
-        .heard("method", &serde_json::json!("notifications/cancelled"))
+        .received("method", &serde_json::json!("notifications/cancelled"))
         .await;
     assert_eq!(notice["params"]["requestId"], held.id);
 }

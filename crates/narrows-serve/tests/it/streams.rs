@@ -6,12 +6,12 @@ use narrows_gateway::settings::Limits;
 use narrows_serve::HttpSettings;
 use serde_json::json;
 
-use crate::Gate;
+use crate::TestGateway;
 use crate::client::Event;
 
 #[tokio::test]
 async fn events_have_ids_that_differ_between_streams() {
-    let mut gate = Gate::start().await;
+    let mut gate = TestGateway::start().await;
     let client = gate.client().await;
     let mut ids = Vec::new();
     for id in ["1", "2"] {
@@ -32,7 +32,7 @@ async fn events_have_ids_that_differ_between_streams() {
 
 #[tokio::test]
 async fn streams_are_primed_for_clients_that_know_it() {
-    let mut gate = Gate::start().await;
+    let mut gate = TestGateway::start().await;
     for (revision, primed) in [
         ("2025-11-25", true),
         ("2025-06-18", false),
@@ -63,7 +63,7 @@ async fn streams_are_primed_for_clients_that_know_it() {
 
 #[tokio::test]
 async fn a_stream_goes_on_where_it_broke_off() {
-    let mut gate = Gate::start().await;
+    let mut gate = TestGateway::start().await;
     let client = gate.client().await;
     let mut answer = client.call("7", "hold").await;
     let mut held = gate.upstream.held().await;
@@ -94,9 +94,9 @@ async fn a_stream_goes_on_where_it_broke_off() {
     assert_eq!(replayed.message().await.1["params"]["progress"], 3);
     assert_eq!(replayed.message().await.1["id"], 7);
     assert_eq!(replayed.event().await, None);
-    let heard = gate.upstream.heard_so_far();
+    let received = gate.upstream.received_so_far();
     assert!(
-        heard
+        received
             .iter()
             .all(|message| message["method"] != "notifications/cancelled")
     );
@@ -104,7 +104,7 @@ async fn a_stream_goes_on_where_it_broke_off() {
 
 #[tokio::test]
 async fn resuming_takes_over_from_a_connection_that_is_still_there() {
-    let mut gate = Gate::start().await;
+    let mut gate = TestGateway::start().await;
     let client = gate.client().await;
     let mut answer = client.call("7", "hold").await;
     let mut held = gate.upstream.held().await;
@@ -122,7 +122,7 @@ async fn resuming_takes_over_from_a_connection_that_is_still_there() {
 
 #[tokio::test]
 async fn a_disconnect_is_no_cancellation() {
-    let mut gate = Gate::start().await;
+    let mut gate = TestGateway::start().await;
     let client = gate.client().await;
     // Disconnects before the call is answered.
     let answer = client.call("7", "hold").await;
@@ -133,9 +133,9 @@ async fn a_disconnect_is_no_cancellation() {
     assert_eq!(duplicate.refusal(), r#"200 -32600 "duplicate_id" 7"#);
     held.answer("unread").await;
     client.until_over("7").await;
-    let heard = gate.upstream.heard_so_far();
+    let received = gate.upstream.received_so_far();
     assert!(
-        heard
+        received
             .iter()
             .all(|message| message["method"] != "notifications/cancelled")
     );
@@ -143,7 +143,7 @@ async fn a_disconnect_is_no_cancellation() {
 
 #[tokio::test]
 async fn delete_cancels_what_a_disconnect_did_not() {
-    let mut gate = Gate::start().await;
+    let mut gate = TestGateway::start().await;
     let client = gate.client().await;
     let answer = client.call("7", "hold").await;
     let held = gate.upstream.held().await;
@@ -157,7 +157,7 @@ async fn delete_cancels_what_a_disconnect_did_not() {
     let method = json!("notifications/cancelled");
     let mut cancelled = Vec::new();
     for _ in 0..2 {
-        let notice = gate.upstream.heard("method", &method).await;
+        let notice = gate.upstream.received("method", &method).await;
         cancelled.push(notice["params"]["requestId"].clone());
     }
     assert!(
@@ -168,8 +168,8 @@ async fn delete_cancels_what_a_disconnect_did_not() {
 
 #[tokio::test]
 async fn a_question_comes_on_the_stream_of_its_call() {
-    let mut gate = Gate::start().await;
-    let mut client = gate.stranger();
+    let mut gate = TestGateway::start().await;
+    let mut client = gate.new_client();
     client
         .initialize("2025-06-18", r#"{"elicitation":{}}"#)
         .await;
@@ -190,15 +190,15 @@ async fn a_question_comes_on_the_stream_of_its_call() {
     assert_eq!(resumed.message().await.1, question);
     let reply = json!({ "jsonrpc": "2.0", "id": id, "result": { "action": "accept" } });
     assert_eq!(client.post(&reply.to_string()).await.status, 202);
-    let heard = gate.upstream.heard("id", &json!("their-id")).await;
-    assert_eq!(heard["result"]["action"], "accept");
+    let received = gate.upstream.received("id", &json!("their-id")).await;
+    assert_eq!(received["result"]["action"], "accept");
     held.answer("done").await;
     assert_eq!(resumed.message().await.1["id"], 7);
 }
 
 #[tokio::test]
 async fn what_belongs_to_no_call_comes_on_the_general_stream() {
-    let mut gate = Gate::start().await;
+    let mut gate = TestGateway::start().await;
     let client = gate.client().await;
     let mut answer = client.call("7", "hold").await;
     let mut held = gate.upstream.held().await;
@@ -228,7 +228,7 @@ async fn what_belongs_to_no_call_comes_on_the_general_stream() {
 
 #[tokio::test]
 async fn an_unknown_event_id_begins_anew() {
-    let mut gate = Gate::start().await;
+    let mut gate = TestGateway::start().await;
     let client = gate.client().await;
     let _answer = client.call("7", "hold").await;
     let mut held = gate.upstream.held().await;
@@ -255,7 +255,7 @@ async fn a_stream_carries_signs_of_life() {
         keep_alive,
         ..HttpSettings::default()
     };
-    let gate = Gate::with(http, Limits::default()).await;
+    let gate = TestGateway::with(http, Limits::default()).await;
     let client = gate.client().await;
     let mut general = client.get(None).await;
     for _ in 0..3 {
@@ -265,7 +265,7 @@ async fn a_stream_carries_signs_of_life() {
 
 #[tokio::test]
 async fn a_stream_is_for_clients_that_read_events() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let client = gate.client().await;
     let get = async |accept| client.clone().accepting(accept).send("GET", &[], "").await;
     let refusal = get("application/json").await.reply().await.refusal();
@@ -279,7 +279,7 @@ async fn only_the_newest_messages_wait_for_a_client_that_comes_back() {
         resume_events: 3,
         ..HttpSettings::default()
     };
-    let mut gate = Gate::with(http, Limits::default()).await;
+    let mut gate = TestGateway::with(http, Limits::default()).await;
     let client = gate.client().await;
     let mut answer = client.call("7", "hold").await;
     let mut held = gate.upstream.held().await;
@@ -302,7 +302,7 @@ async fn only_the_newest_messages_wait_for_a_client_that_comes_back() {
 
 #[tokio::test]
 async fn a_client_that_does_not_read_holds_up_nobody() {
-    let mut gate = Gate::start().await;
+    let mut gate = TestGateway::start().await;
     let lazy = gate.client().await;
     let other = gate.client().await;
     let mut stuck = lazy.call("7", "hold").await;
@@ -340,7 +340,7 @@ async fn a_client_that_never_reads_loses_its_connection_but_not_its_stream() {
         max_connections: 1,
         ..HttpSettings::default()
     };
-    let mut gate = Gate::with(http, Limits::default()).await;
+    let mut gate = TestGateway::with(http, Limits::default()).await;
     let client = gate.client().await;
     let mut stuck = client.call("7", "hold").await;
     let mut held = gate.upstream.held().await;

@@ -17,16 +17,16 @@ use crate::within;
 
 pub(crate) struct Upstream {
     pub(crate) address: SocketAddr,
-    held: mpsc::UnboundedReceiver<Held>,
+    held: mpsc::UnboundedReceiver<HeldCall>,
     /// Received notifications and responses.
-    heard: mpsc::UnboundedReceiver<Value>,
+    received: mpsc::UnboundedReceiver<Value>,
     /// The number of tools added since the start.
     more_tools: Arc<AtomicUsize>,
     _tasks: JoinSet<()>,
 }
 
 /// A pending call, controlled by the test.
-pub(crate) struct Held {
+pub(crate) struct HeldCall {
     pub(crate) id: Value,
     pub(crate) arguments: Value,
     token: Value,
@@ -38,27 +38,32 @@ impl Upstream {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (hold, held) = mpsc::unbounded_channel();
-        let (hear, heard) = mpsc::unbounded_channel();
+        let (receive, received) = mpsc::unbounded_channel();
         let more_tools = Arc::new(AtomicUsize::new(0));
         let more = more_tools.clone();
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((socket, _)) = listener.accept().await {
-                connections.spawn(connection(socket, hold.clone(), hear.clone(), more.clone()));
+                connections.spawn(connection(
+                    socket,
+                    hold.clone(),
+                    receive.clone(),
+                    more.clone(),
+                ));
             }
         });
         Upstream {
             address,
             held,
-            heard,
+            received,
             more_tools,
             _tasks: tasks,
         }
     }
 
     /// Adds a tool, and sends a list change notification on the stream of `held`.
-    pub(crate) async fn add_tool(&self, held: &mut Held) {
+    pub(crate) async fn add_tool(&self, held: &mut HeldCall) {
         self.more_tools.fetch_add(1, Ordering::Relaxed);
         let method = "notifications/tools/list_changed";
         held.event(json!({ "jsonrpc": "2.0", "method": method }))
@@ -66,29 +71,29 @@ impl Upstream {
     }
 
     /// Returns the next call of `hold`.
-    pub(crate) async fn held(&mut self) -> Held {
+    pub(crate) async fn held(&mut self) -> HeldCall {
         within("a call upstream", self.held.recv()).await.unwrap()
     }
 
     /// Waits for the next notification or response whose `member` equals `value`.
-    pub(crate) async fn heard(&mut self, member: &str, value: &Value) -> Value {
+    pub(crate) async fn received(&mut self, member: &str, value: &Value) -> Value {
         loop {
-            let heard = within("a message upstream", self.heard.recv())
+            let received = within("a message upstream", self.received.recv())
                 .await
                 .unwrap();
-            if heard[member] == *value {
-                return heard;
+            if received[member] == *value {
+                return received;
             }
         }
     }
 
     /// Returns all notifications and responses received but not yet consumed.
-    pub(crate) fn heard_so_far(&mut self) -> Vec<Value> {
-        std::iter::from_fn(|| self.heard.try_recv().ok()).collect()
+    pub(crate) fn received_so_far(&mut self) -> Vec<Value> {
+        std::iter::from_fn(|| self.received.try_recv().ok()).collect()
     }
 }
 
-impl Held {
+impl HeldCall {
     /// Sends a progress notification for this call.
     pub(crate) async fn progress(&mut self, progress: u64) {
         let params = json!({ "progressToken": self.token, "progress": progress });
@@ -146,8 +151,8 @@ impl Held {
 
 async fn connection(
     socket: TcpStream,
-    hold: mpsc::UnboundedSender<Held>,
-    hear: mpsc::UnboundedSender<Value>,
+    hold: mpsc::UnboundedSender<HeldCall>,
+    receive: mpsc::UnboundedSender<Value>,
     more_tools: Arc<AtomicUsize>,
 ) {
     let mut socket = BufReader::new(socket);
@@ -157,7 +162,7 @@ async fn connection(
             continue;
         }
         if message["id"].is_null() || message["method"].is_null() {
-            let _ = hear.send(message);
+            let _ = receive.send(message);
             write(&mut socket, 202, "").await;
             continue;
         }
@@ -188,7 +193,7 @@ async fn connection(
             ("tools/call", Some("hold")) => {
                 let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
                 socket.write_all(head.as_bytes()).await.unwrap();
-                let held = Held {
+                let held = HeldCall {
                     id: message["id"].clone(),
                     arguments: params["arguments"].clone(),
                     token: params["_meta"]["progressToken"].clone(),

@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
 use crate::client::{Connection, initialize};
-use crate::{Gate, within};
+use crate::{TestGateway, within};
 
 const FIN: u8 = 0x80;
 const MORE: u8 = 0x0;
@@ -33,7 +33,7 @@ const MASK: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
 const PING_REQUEST: &str = r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#;
 
 /// A WebSocket client. Pings are not answered automatically.
-struct Peer {
+struct WsClient {
     socket: BufReader<TcpStream>,
 }
 
@@ -45,34 +45,35 @@ struct Frame {
     payload: Vec<u8>,
 }
 
-impl Peer {
+impl WsClient {
     /// Connects a client without a session.
-    async fn connect(gate: &Gate) -> Peer {
-        Peer::connect_at(gate.address, "/ws").await
+    async fn connect(gate: &TestGateway) -> WsClient {
+        WsClient::connect_at(gate.address, "/ws").await
     }
 
-    async fn connect_at(address: SocketAddr, path: &str) -> Peer {
+    async fn connect_at(address: SocketAddr, path: &str) -> WsClient {
         let mut connection = Connection::open(address).await;
         connection.write(upgrade(path, "").as_bytes()).await;
         assert_eq!(connection.head().await.status, 101);
-        Peer {
+        WsClient {
             socket: connection.into_socket(),
         }
     }
 
     /// Connects a client with a session.
-    async fn open(gate: &Gate) -> Peer {
-        Peer::open_with(gate, "2025-06-18", "{}").await
+    async fn open(gate: &TestGateway) -> WsClient {
+        WsClient::open_with(gate, "2025-06-18", "{}").await
     }
 
-    async fn open_with(gate: &Gate, revision: &str, capabilities: &str) -> Peer {
-        let mut peer = Peer::connect(gate).await;
-        peer.say(&initialize(1, revision, capabilities)).await;
-        assert_eq!(peer.hear().await["result"]["protocolVersion"], revision);
+    async fn open_with(gate: &TestGateway, revision: &str, capabilities: &str) -> WsClient {
+        let mut peer = WsClient::connect(gate).await;
+        peer.send_message(&initialize(1, revision, capabilities))
+            .await;
+        assert_eq!(peer.receive().await["result"]["protocolVersion"], revision);
         peer
     }
 
-    async fn say(&mut self, message: &str) {
+    async fn send_message(&mut self, message: &str) {
         self.write(&frame(FIN | TEXT, message.as_bytes())).await;
     }
 
@@ -82,7 +83,7 @@ impl Peer {
     }
 
     /// Returns the next message and skips pings.
-    async fn hear(&mut self) -> Value {
+    async fn receive(&mut self) -> Value {
         let message = async {
             loop {
                 let frame = self.read_frame().await.expect("a message");
@@ -98,8 +99,8 @@ impl Peer {
 
     /// Skips frames until the gateway closes the connection, and returns the close code; `None` if
     /// there is no close frame.
-    async fn farewell(&mut self) -> Option<u16> {
-        let farewell = async {
+    async fn close_code(&mut self) -> Option<u16> {
+        let close_code = async {
             loop {
                 let frame = self.read_frame().await?;
                 if frame.head == FIN | CLOSE {
@@ -107,7 +108,7 @@ impl Peer {
                 }
             }
         };
-        within("a farewell", farewell).await
+        within("a close_code", close_code).await
     }
 
     /// Returns true if the gateway has closed the connection without further frames.

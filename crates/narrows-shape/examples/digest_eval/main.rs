@@ -21,7 +21,7 @@ use std::time::Instant;
 
 use narrows_shape::budget::{Fitted, Order, RecoveryCall, RecoveryForm, fit};
 use narrows_shape::prune::{Deadline, Lexical};
-use texts::{Kind, Planted, plant};
+use texts::{Planted, TextKind, plant};
 
 const BUDGETS: [usize; 3] = [8_000, 16_000, 32_000];
 const WIDEST: usize = 20;
@@ -34,7 +34,9 @@ fn main() {
     };
     let (first, count) = (number(0), number(500));
     if let Ok(kind) = std::env::var("SHOW") {
-        let kind = Kind::ALL.into_iter().find(|it| format!("{it:?}") == kind);
+        let kind = TextKind::ALL
+            .into_iter()
+            .find(|it| format!("{it:?}") == kind);
         let planted = plant(kind.expect("a kind"), first);
         println!("{}", digest(&planted.text, BUDGETS[1], None).text);
         println!("planted: {:?} {}", planted.place, planted.needle);
@@ -50,7 +52,7 @@ fn main() {
     let is_wanted = |budget: &usize| only.is_none_or(|only| only == *budget);
     println!("seeds {first}..{}", first + count);
     println!("kind        budget  holds  points  either   ms/MB");
-    for kind in Kind::ALL {
+    for kind in TextKind::ALL {
         for budget in BUDGETS.into_iter().filter(is_wanted) {
             let (mut holds, mut points, mut either) = (0, 0, 0);
             let (mut bytes, mut seconds) = (0, 0.0);

@@ -7,7 +7,7 @@ const OTHERS: usize = 200;
 
 /// The kinds of generated texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TextKind {
     Line,
     Value,
     Function,
@@ -15,13 +15,13 @@ pub(crate) enum Kind {
     Paragraph,
 }
 
-impl Kind {
-    pub(crate) const ALL: [Kind; 5] = [
-        Kind::Line,
-        Kind::Value,
-        Kind::Function,
-        Kind::Row,
-        Kind::Paragraph,
+impl TextKind {
+    pub(crate) const ALL: [TextKind; 5] = [
+        TextKind::Line,
+        TextKind::Value,
+        TextKind::Function,
+        TextKind::Row,
+        TextKind::Paragraph,
     ];
 }
 
@@ -45,14 +45,14 @@ pub(crate) enum Unit {
 }
 
 /// Generates the text for a seed.
-pub(crate) fn plant(kind: Kind, seed: u64) -> Planted {
+pub(crate) fn plant(kind: TextKind, seed: u64) -> Planted {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ kind as u64);
     match kind {
-        Kind::Line => log(&mut random, false),
-        Kind::Value => log(&mut random, true),
-        Kind::Function => code(&mut random),
-        Kind::Row => rows(&mut random),
-        Kind::Paragraph => document(&mut random),
+        TextKind::Line => log(&mut random, false),
+        TextKind::Value => log(&mut random, true),
+        TextKind::Function => code(&mut random),
+        TextKind::Row => rows(&mut random),
+        TextKind::Paragraph => document(&mut random),
     }
 }
 
@@ -81,7 +81,7 @@ impl Random {
     }
 
     /// Returns a pronounceable random word that is in no word list.
-    fn word(&mut self) -> String {
+    fn random_word(&mut self) -> String {
         let syllables = [
             "ka", "lo", "mi", "ter", "vun", "rop", "sal", "gre", "din", "pho", "qua", "zel", "bri",
             "tox", "hem", "nad", "wil", "cur", "jos", "fen",
@@ -94,7 +94,7 @@ impl Random {
     fn words(&mut self, count: usize) -> String {
         let words: Vec<String> = (0..count)
             .map(|_| match self.below(3) {
-                0 => self.word(),
+                0 => self.random_word(),
                 _ => self.one(&COMMON).to_owned(),
             })
             .collect();
@@ -248,7 +248,7 @@ fn log(random: &mut Random, plants_value: bool) -> Planted {
                 _ => line,
             };
             if at == planted {
-                let odd = format!("{}{}", random.word(), random.word());
+                let odd = format!("{}{}", random.random_word(), random.random_word());
                 needle = format!("{line} {odd}");
                 needle.clone()
             } else {
@@ -288,7 +288,7 @@ fn outlier(random: &mut Random) -> (&'static str, String, String) {
             random.between(12, 60),
             random.one(&[503, 500, 418, 302]),
         ),
-        _ => (random.word(), random.between(12, 60), 200),
+        _ => (random.random_word(), random.between(12, 60), 200),
     };
     let body =
         format!("{service}: request {request} from {address} took {took} ms status={status}");
@@ -307,7 +307,7 @@ fn code(random: &mut Random) -> Planted {
         2 => "import { db } from './db';\n\n".to_owned(),
         _ => "package handlers\n\nimport \"fmt\"\n\n".to_owned(),
     };
-    let nouns: Vec<String> = (0..count).map(|_| random.word()).collect();
+    let nouns: Vec<String> = (0..count).map(|_| random.random_word()).collect();
     let mut needle = String::new();
     let mut place = 0..0;
     let mut rare = places.iter().copied().peekable();
@@ -356,7 +356,11 @@ fn different(random: &mut Random, language: usize, noun: &str) -> String {
     let statements = random.between(2, 7);
     let mut body = String::new();
     for _ in 0..statements {
-        let (a, b, c) = (random.word(), random.word(), random.one(&COMMON));
+        let (a, b, c) = (
+            random.random_word(),
+            random.random_word(),
+            random.one(&COMMON),
+        );
         let number = random.below(1_000);
         let (let_, end) = [("", ""), ("let ", ";"), ("const ", ";"), ("", "")][language];
         let indent = ["    ", "    ", "  ", "\t"][language];
@@ -371,19 +375,19 @@ fn different(random: &mut Random, language: usize, noun: &str) -> String {
     match language {
         0 => format!(
             "def {noun}_{}(value):\n{body}    return value\n\n\n",
-            random.word()
+            random.random_word()
         ),
         1 => format!(
             "fn {noun}_{}(value: u32) -> u32 {{\n{body}    value\n}}\n\n",
-            random.word()
+            random.random_word()
         ),
         2 => format!(
             "function {noun}_{}(value) {{\n{body}  return value;\n}}\n\n",
-            random.word()
+            random.random_word()
         ),
         _ => format!(
             "func {noun}{}(value int) int {{\n{body}\treturn value\n}}\n\n",
-            random.word()
+            random.random_word()
         ),
     }
 }
@@ -409,11 +413,11 @@ fn rows(random: &mut Random) -> Planted {
         let mut extra = String::new();
         if is_rare {
             match random.below(5) {
-                0 => status = random.word(),
+                0 => status = random.random_word(),
                 1 => total = format!("{}.5", random.between(2_000, 900_000)),
                 2 => owner = "null".to_owned(),
-                3 => extra = format!(",\"{}\":{}", random.word(), random.below(100)),
-                _ => name = format!("{} {}", random.word(), random.word()),
+                3 => extra = format!(",\"{}\":{}", random.random_word(), random.below(100)),
+                _ => name = format!("{} {}", random.random_word(), random.random_word()),
             }
         }
         let row = format!(

@@ -24,21 +24,21 @@ pub(super) struct Blob {
 
 /// The escaping of line breaks and `/` in the text.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum Escaping {
     Plain,
     /// The contents of a JSON string, in which line breaks and `/` may be escaped.
     Escaped,
 }
 
 /// Returns the base64 runs within a part of a text.
-pub(super) fn find(text: &str, part: Range<usize>, form: Form) -> Vec<Blob> {
+pub(super) fn find(text: &str, part: Range<usize>, form: Escaping) -> Vec<Blob> {
     let bytes = &text.as_bytes()[..part.end];
     let mut blobs = Vec::new();
     let mut at = part.start;
     while at < bytes.len() {
         // A run of base64 has at least `WIDTHS.start()` characters without a break. Checking this
         // window from its end skips most other text in one step.
-        if form == Form::Plain {
+        if form == Escaping::Plain {
             let line = at..at + WIDTHS.start();
             if line.end > bytes.len() {
                 break;
@@ -51,8 +51,8 @@ pub(super) fn find(text: &str, part: Range<usize>, form: Form) -> Vec<Blob> {
         }
         if letter(bytes, at, form).is_none() {
             at += match (form, &bytes[at..]) {
-                (Form::Escaped, [b'\\', b'u', ..]) => 6,
-                (Form::Escaped, [b'\\', ..]) => 2,
+                (Escaping::Escaped, [b'\\', b'u', ..]) => 6,
+                (Escaping::Escaped, [b'\\', ..]) => 2,
                 _ => 1,
             };
             continue;
@@ -88,7 +88,7 @@ struct Run {
 }
 
 impl Run {
-    fn read(bytes: &[u8], start: usize, form: Form) -> Run {
+    fn read(bytes: &[u8], start: usize, form: Escaping) -> Run {
         let mut run = Run {
             span: start..start,
             letters: 0,
@@ -144,10 +144,10 @@ impl Run {
 }
 
 /// Returns the class and the length of the base64 character at a position.
-fn letter(bytes: &[u8], at: usize, form: Form) -> Option<(u8, usize)> {
+fn letter(bytes: &[u8], at: usize, form: Escaping) -> Option<(u8, usize)> {
     let &byte = bytes.get(at)?;
     match CLASSES[usize::from(byte)] {
-        NONE if form == Form::Escaped && bytes[at..].starts_with(b"\\/") => Some((3, 2)),
+        NONE if form == Escaping::Escaped && bytes[at..].starts_with(b"\\/") => Some((3, 2)),
         NONE => None,
         class => Some((class, 1)),
     }
@@ -172,10 +172,10 @@ const CLASSES: [u8; 256] = {
     classes
 };
 
-fn line_end(bytes: &[u8], at: usize, form: Form) -> Option<usize> {
+fn line_end(bytes: &[u8], at: usize, form: Escaping) -> Option<usize> {
     let ends: [&[u8]; 2] = match form {
-        Form::Plain => [b"\n", b"\r\n"],
-        Form::Escaped => [b"\\n", b"\\r\\n"],
+        Escaping::Plain => [b"\n", b"\r\n"],
+        Escaping::Escaped => [b"\\n", b"\\r\\n"],
     };
     let rest = bytes.get(at..)?;
     ends.iter()
@@ -197,7 +197,7 @@ fn data_url(before: &[u8]) -> Option<(usize, Option<String>)> {
 }
 
 /// Returns the MIME type of encoded bytes by their magic number.
-fn known_kind(bytes: &[u8], start: usize, form: Form) -> &'static str {
+fn known_kind(bytes: &[u8], start: usize, form: Escaping) -> &'static str {
     let first = first_bytes(bytes, start, form);
     let kinds: [(&[u8], &str); 9] = [
         (b"\x89PNG", "image/png"),
@@ -219,7 +219,7 @@ fn known_kind(bytes: &[u8], start: usize, form: Form) -> &'static str {
     }
 }
 
-fn first_bytes(bytes: &[u8], start: usize, form: Form) -> [u8; 12] {
+fn first_bytes(bytes: &[u8], start: usize, form: Escaping) -> [u8; 12] {
     let mut first = [0; 12];
     let mut at = start;
     for three in first.chunks_exact_mut(3) {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use memchr::memchr_iter;
 
-use super::Place;
+use super::CutRange;
 
 pub(super) fn chars(text: &str) -> usize {
     text.chars().count()
@@ -30,21 +30,21 @@ impl<'a> Counter<'a> {
     }
 
     /// Returns a span as a range of characters. Spans must be requested in ascending order.
-    pub(super) fn chars(&mut self, span: &Range<usize>) -> Place {
+    pub(super) fn chars(&mut self, span: &Range<usize>) -> CutRange {
         self.go(span.start);
         let first = self.chars + 1;
         self.go(span.end);
         let last = self.chars;
-        Place::Chars { first, last }
+        CutRange::Chars { first, last }
     }
 
     /// Returns a span as a range of lines. The span must begin and end at line boundaries.
-    pub(super) fn lines(&mut self, span: &Range<usize>) -> Place {
+    pub(super) fn lines(&mut self, span: &Range<usize>) -> CutRange {
         self.go(span.start);
         let first = self.lines + 1;
         self.go(span.end);
         let last = self.lines + 1;
-        Place::Lines { first, last }
+        CutRange::Lines { first, last }
     }
 
     fn go(&mut self, to: usize) {

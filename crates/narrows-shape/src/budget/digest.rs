@@ -15,7 +15,7 @@ pub(super) mod rows;
 mod slots;
 mod templates;
 
-use super::Work;
+use super::FitContext;
 use super::keep::Ends;
 use crate::prune::{Deadline, Lines, OutOfTime, SourceType, Span};
 
@@ -32,7 +32,7 @@ pub(super) struct Findings {
     /// The most lines that are shown at each end of the text only for their position, if the notes
     /// already describe such lines.
     pub(super) ends: Ends,
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<UnusualRun>,
     /// Lines that show the structure.
     pub(super) structure: Vec<Span>,
     /// The title of the index.
@@ -42,14 +42,14 @@ pub(super) struct Findings {
 }
 
 /// A run of unusual lines that belong together.
-pub(super) struct Part {
+pub(super) struct UnusualRun {
     pub(super) span: Span,
     /// A short label for the index.
     pub(super) label: String,
 }
 
 /// Collects the findings of a digest.
-pub(super) fn find(lines: &Lines<'_>, work: &Work<'_>) -> Result<Findings, OutOfTime> {
+pub(super) fn find(lines: &Lines<'_>, work: &FitContext<'_>) -> Result<Findings, OutOfTime> {
     let deadline: &Deadline<'_> = work.deadline;
     if let Some(findings) = rows::find_in_lines(lines, deadline)? {
         return Ok(findings);

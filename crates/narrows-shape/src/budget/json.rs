@@ -3,36 +3,36 @@
 //! form.
 //!
 //! All steps work on the compact text, never on a tree of values: numbers, escapes and duplicate
-//! keys stay as they are written, and any depth is accepted. `trail` maps cuts to positions in the
+//! keys stay as they are written, and any depth is accepted. `offset_map` maps cuts to positions in the
 //! original.
 
 mod digest;
 mod escapes;
 mod listing;
 mod main_array;
+mod offset_map;
 mod plan;
 mod table;
-mod trail;
 mod tree;
 
 use std::ops::Range;
 
-use super::base64::{self, Form};
+use super::base64::{self, Escaping};
 use super::count::{self, Counter};
-use super::marker::{self, Gap, Unit};
-use super::notes::Noted;
-use super::{Fitted, Order, Place, RecoveryCall, Stage, Work, within};
+use super::marker::{self, Gap, MarkerUnit};
+use super::notes::NotedText;
+use super::{CutRange, FitContext, Fitted, Order, RecoveryCall, Stage, within};
 use crate::json::string_end;
 use crate::prune::Fallback;
 use crate::{estimate_tokens, mask, toon};
-use plan::{Cut, Planner, What};
-use trail::{Runs, Trail};
+use offset_map::{OffsetMap, Runs};
+use plan::{CutKind, JsonCut, Planner};
 
 /// TOON is hardly ever shorter than 1/8 of compact JSON. Larger texts are not converted as a whole.
 const LEAST_TOON: usize = 8;
 /// The permitted output formats.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Output {
+pub(super) enum JsonOutput {
     /// Compact JSON or TOON.
     Shortest,
     Json,
@@ -59,8 +59,8 @@ pub(super) fn compact(text: &str) -> Option<String> {
 pub(super) fn fit(
     original: &str,
     compact: String,
-    work: &Work<'_>,
-    output: Output,
+    work: &FitContext<'_>,
+    output: JsonOutput,
 ) -> Result<Fitted, Fallback> {
     let order = work.order;
     work.check()?;
@@ -71,12 +71,12 @@ pub(super) fn fit(
     }
     work.check()?;
     let noted = match without_base64(original, &compact, order) {
-        None => Noted::plain(compact),
+        None => NotedText::plain(compact),
         Some(noted) => {
             drop(compact);
             stages.push(Stage::Base64);
             if let Some(mut fitted) = whole(&noted.text, order, output, &stages) {
-                fitted.cuts = Draft::new(original, &noted, &[]).places;
+                fitted.cuts = JsonDraft::new(original, &noted, &[]).places;
                 return Ok(fitted);
             }
             noted
@@ -85,45 +85,48 @@ pub(super) fn fit(
     work.check()?;
     let mut planner = Planner::new(&noted, count::chars(original), work);
     match output {
-        Output::Json => fit_as_json(original, &noted, &mut planner, stages, order),
-        Output::Shortest => digest::fit(original, &noted, &mut planner, stages, work),
+        JsonOutput::Json => fit_as_json(original, &noted, &mut planner, stages, order),
+        JsonOutput::Shortest => digest::fit(original, &noted, &mut planner, stages, work),
     }
 }
 
 /// Cuts a text that must stay JSON. Only the first marker contains the recovery call.
 fn fit_as_json(
     original: &str,
-    noted: &Noted,
+    noted: &NotedText,
     planner: &mut Planner<'_>,
     stages: Vec<Stage>,
     order: &Order<'_>,
 ) -> Result<Fitted, Fallback> {
     let chars = count::chars(original);
     let longest = Gap {
-        unit: Unit::Chars,
+        unit: MarkerUnit::Chars,
         first: chars,
         last: chars,
         total: chars,
     };
-    let full = plan::in_json(&What::Chars, &longest.longest_full(&order.recovery, chars));
+    let full = plan::in_json(
+        &CutKind::Chars,
+        &longest.longest_full(&order.recovery, chars),
+    );
     let more = count::chars(&full) - count::chars(&longest.short());
     let room = order.max_chars.saturating_sub(more);
     let cuts = planner.plan(room, (1, 1))?;
     let cuts = cuts.ok_or(Fallback::ConstraintsUnmet)?;
-    let draft = Draft::new(original, noted, &cuts);
+    let draft = JsonDraft::new(original, noted, &cuts);
     let text = draft.as_json(Some(&order.recovery));
     within(order, draft.fitted(text, stages))
 }
 
 /// Returns the whole text in the shorter of its forms, if it fits the budget.
-fn whole(json: &str, order: &Order<'_>, output: Output, stages: &[Stage]) -> Option<Fitted> {
+fn whole(json: &str, order: &Order<'_>, output: JsonOutput, stages: &[Stage]) -> Option<Fitted> {
     let fitted = |text: String, stages: Vec<Stage>| Fitted {
         text,
         stages,
         cuts: Vec::new(),
     };
     let is_near = json.len() / LEAST_TOON <= order.max_chars;
-    if output == Output::Shortest
+    if output == JsonOutput::Shortest
         && is_near
         && let Ok(toon) = toon::encode(json)
         && !toon.is_empty()
@@ -143,7 +146,7 @@ fn as_toon(stages: &[Stage]) -> Vec<Stage> {
 }
 
 /// Replaces base64 in string values with notes. Returns `None` if there is none.
-fn without_base64(original: &str, compact: &str, order: &Order<'_>) -> Option<Noted> {
+fn without_base64(original: &str, compact: &str, order: &Order<'_>) -> Option<NotedText> {
     let bytes = compact.as_bytes();
     let mut blobs = Vec::new();
     let mut at = 0;
@@ -152,39 +155,39 @@ fn without_base64(original: &str, compact: &str, order: &Order<'_>) -> Option<No
         at = string_end(bytes, start);
         let is_long = at - start > base64::SHORTEST;
         if is_long && bytes.get(at) != Some(&b':') {
-            blobs.extend(base64::find(compact, start + 1..at - 1, Form::Escaped));
+            blobs.extend(base64::find(compact, start + 1..at - 1, Escaping::Escaped));
         }
     }
     if blobs.is_empty() {
         return None;
     }
-    let (mut trail, mut counter) = (Trail::new(original), Counter::new(original));
+    let (mut offset_map, mut counter) = (OffsetMap::new(original), Counter::new(original));
     let notes = blobs.into_iter().enumerate().map(|(nth, blob)| {
-        let place = counter.chars(&trail.original(&blob.span));
+        let place = counter.chars(&offset_map.original(&blob.span));
         let recovery = (nth == 0).then_some(&order.recovery);
         let note = marker::note(recovery, &blob.kind, blob.bytes, place);
-        (blob.span, plan::in_json(&What::Chars, &note))
+        (blob.span, plan::in_json(&CutKind::Chars, &note))
     });
-    Some(Noted::new(compact, notes))
+    Some(NotedText::new(compact, notes))
 }
 
 /// A text with its cuts and their positions in the original.
-struct Draft<'a> {
+struct JsonDraft<'a> {
     original: &'a str,
-    noted: &'a Noted,
-    cuts: &'a [Cut],
+    noted: &'a NotedText,
+    cuts: &'a [JsonCut],
     /// The original span and place of each cut, in order.
-    spans: Vec<(Range<usize>, Place)>,
+    spans: Vec<(Range<usize>, CutRange)>,
     /// All parts of the original that the result lacks.
-    places: Vec<Place>,
+    places: Vec<CutRange>,
 }
 
-impl<'a> Draft<'a> {
-    fn new(original: &'a str, noted: &'a Noted, cuts: &'a [Cut]) -> Draft<'a> {
+impl<'a> JsonDraft<'a> {
+    fn new(original: &'a str, noted: &'a NotedText, cuts: &'a [JsonCut]) -> JsonDraft<'a> {
         let mut notes = noted.notes.iter().peekable();
-        let (mut trail, mut counter) = (Trail::new(original), Counter::new(original));
+        let (mut offset_map, mut counter) = (OffsetMap::new(original), Counter::new(original));
         let mut find = |compact: &Range<usize>| {
-            let span = trail.original(compact);
+            let span = offset_map.original(compact);
             let place = counter.chars(&span);
             (span, place)
         };
@@ -201,7 +204,7 @@ impl<'a> Draft<'a> {
             spans.push((span, place));
         }
         places.extend(notes.map(|note| find(&note.before).1));
-        Draft {
+        JsonDraft {
             original,
             noted,
             cuts,
@@ -214,17 +217,18 @@ impl<'a> Draft<'a> {
     fn gaps(&self) -> Vec<Gap> {
         let chars = count::chars(self.original);
         let cuts = self.cuts.iter().zip(&self.spans);
-        let gap = |(cut, (_, place)): (&Cut, &(Range<usize>, Place))| {
+        let gap = |(cut, (_, place)): (&JsonCut, &(Range<usize>, CutRange))| {
             let (first, last, total) = match (&cut.what, *place) {
                 (
-                    What::Children {
+                    CutKind::Children {
                         first, last, total, ..
                     },
                     _,
                 ) => (*first, *last, *total),
-                (What::Chars, Place::Chars { first, last } | Place::Lines { first, last }) => {
-                    (first, last, chars)
-                }
+                (
+                    CutKind::Chars,
+                    CutRange::Chars { first, last } | CutRange::Lines { first, last },
+                ) => (first, last, chars),
             };
             Gap {
                 unit: cut.what.unit(),
@@ -255,7 +259,7 @@ impl<'a> Draft<'a> {
     }
 
     fn fitted(&self, text: String, mut stages: Vec<Stage>) -> Fitted {
-        let is_of_chars = |cut: &Cut| matches!(cut.what, What::Chars);
+        let is_of_chars = |cut: &JsonCut| matches!(cut.what, CutKind::Chars);
         if !self.cuts.iter().all(is_of_chars) {
             stages.push(Stage::Rows);
         }
@@ -272,7 +276,11 @@ impl<'a> Draft<'a> {
 
 /// Writes the text without the cuts. `instead` returns the replacement for a cut, which must be
 /// valid JSON at that position. A cut without a replacement also removes a comma.
-fn render(noted: &Noted, cuts: &[Cut], mut instead: impl FnMut(&Cut) -> Option<String>) -> String {
+fn render(
+    noted: &NotedText,
+    cuts: &[JsonCut],
+    mut instead: impl FnMut(&JsonCut) -> Option<String>,
+) -> String {
     let text = noted.text.as_str();
     let gone: usize = cuts.iter().map(|cut| cut.span.len()).sum();
     let mut out = String::with_capacity(text.len() - gone + 256 * cuts.len());

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 /// A sequence of items, some of which are kept.
-pub(super) struct Shelf<'a> {
+pub(super) struct KeepSet<'a> {
     /// The cost of all items before each one, and finally of all items.
     sums: &'a [u32],
     kept: Vec<bool>,
@@ -19,7 +19,7 @@ const ROUNDS: usize = 6;
 
 /// The limits on kept items and gaps.
 #[derive(Clone, Copy)]
-pub(super) struct Room {
+pub(super) struct KeepBudget {
     pub(super) cost: usize,
     pub(super) gaps: usize,
 }
@@ -38,10 +38,10 @@ impl Ends {
     };
 }
 
-impl<'a> Shelf<'a> {
+impl<'a> KeepSet<'a> {
     /// Creates a shelf on which nothing is kept yet. There must be at least one item.
-    pub(super) fn new(sums: &'a [u32], gap_cost: usize) -> Shelf<'a> {
-        Shelf {
+    pub(super) fn new(sums: &'a [u32], gap_cost: usize) -> KeepSet<'a> {
+        KeepSet {
             sums,
             kept: vec![false; sums.len().saturating_sub(1)],
             gap_cost,
@@ -62,12 +62,12 @@ impl<'a> Shelf<'a> {
     /// is kept as a whole.
     pub(super) fn fill<W: Iterator<Item = Range<usize>>>(
         &mut self,
-        wishes: impl Fn() -> W,
-        room: Room,
+        preferences: impl Fn() -> W,
+        room: KeepBudget,
     ) {
         // Gaps that close make room, also for further gaps.
         for _ in 0..ROUNDS {
-            let taken = self.take(wishes(), room);
+            let taken = self.take(preferences(), room);
             self.close();
             if !taken {
                 break;
@@ -76,11 +76,15 @@ impl<'a> Shelf<'a> {
     }
 
     /// Makes one pass and returns `true` if it kept anything.
-    pub(super) fn take(&mut self, wishes: impl Iterator<Item = Range<usize>>, room: Room) -> bool {
+    pub(super) fn take(
+        &mut self,
+        preferences: impl Iterator<Item = Range<usize>>,
+        room: KeepBudget,
+    ) -> bool {
         // A block that is wished for by each of its parts is tried once.
         let mut refused = HashSet::new();
         let mut taken = false;
-        for wish in wishes {
+        for wish in preferences {
             if self.used >= room.cost {
                 break;
             }
@@ -102,7 +106,7 @@ impl<'a> Shelf<'a> {
         &mut self,
         block: impl Fn(usize) -> Range<usize>,
         ends: Ends,
-        room: Room,
+        room: KeepBudget,
     ) {
         let (mut head, mut tail) = (0, self.kept.len());
         let (mut head_grows, mut tail_grows) = (true, true);
@@ -143,7 +147,7 @@ impl<'a> Shelf<'a> {
 
     /// Keeps the items in gaps of fewer than `fewest` items, or in gaps that cost less than twice
     /// their marker, the cheapest first, as long as there is room.
-    pub(super) fn close_short(&mut self, fewest: usize, room: Room) {
+    pub(super) fn close_short(&mut self, fewest: usize, room: KeepBudget) {
         let mut gaps = self.kept_not();
         gaps.retain(|gap| gap.len() < fewest || self.cost(gap) < 2 * self.gap_cost);
         gaps.sort_by_key(|gap| (self.cost(gap), gap.start));
@@ -184,7 +188,7 @@ impl<'a> Shelf<'a> {
         gaps
     }
 
-    fn keep(&mut self, span: Range<usize>, room: Room) -> bool {
+    fn keep(&mut self, span: Range<usize>, room: KeepBudget) -> bool {
         let gaps = self.gaps_with(&span);
         let new = span.clone().filter(|&at| !self.kept[at]);
         let cost: usize = new.map(|at| self.cost(&(at..at + 1))).sum();
@@ -218,25 +222,25 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(costs: &[u32], wishes: &[Range<usize>], room: Room, gaps: &[Range<usize>]) {
+    fn check(costs: &[u32], preferences: &[Range<usize>], room: KeepBudget, gaps: &[Range<usize>]) {
         let mut sums = vec![0];
         sums.extend(costs.iter().scan(0, |sum, cost| {
             *sum += cost;
             Some(*sum)
         }));
-        let mut shelf = Shelf::new(&sums, 10);
-        shelf.fill(|| wishes.iter().cloned(), room);
-        assert_eq!(shelf.kept_not(), gaps);
-        let kept = (0..costs.len()).filter(|&at| shelf.is_kept(at));
+        let mut keep_set = KeepSet::new(&sums, 10);
+        keep_set.fill(|| preferences.iter().cloned(), room);
+        assert_eq!(keep_set.kept_not(), gaps);
+        let kept = (0..costs.len()).filter(|&at| keep_set.is_kept(at));
         let cost: u32 = kept.map(|at| costs[at]).sum();
-        assert_eq!(shelf.gaps(), gaps.len());
-        assert_eq!(shelf.used(), cost as usize + 10 * gaps.len());
-        assert!(shelf.used() <= room.cost);
+        assert_eq!(keep_set.gaps(), gaps.len());
+        assert_eq!(keep_set.used(), cost as usize + 10 * gaps.len());
+        assert!(keep_set.used() <= room.cost);
     }
 
     #[test]
     fn wishes_are_met_in_their_order_as_far_as_there_is_room() {
-        let room = |cost, gaps| Room { cost, gaps };
+        let room = |cost, gaps| KeepBudget { cost, gaps };
         let two = [2..3, 4..5];
         check(&[20; 6], &two, room(70, 3), &[0..2, 3..4, 5..6]);
         check(&[20; 6], &two, room(69, 3), &[0..2, 3..6]);
@@ -253,37 +257,37 @@ mod tests {
     #[test]
     fn what_is_left_of_the_room_goes_to_both_ends() {
         let sums: Vec<u32> = (0..=10).map(|at| 20 * at).collect();
-        let ends = |wishes: &[Range<usize>], cost| {
-            let mut shelf = Shelf::new(&sums, 10);
-            let room = Room { cost, gaps: 3 };
-            shelf.fill(|| wishes.iter().cloned(), room);
-            shelf.fill_ends(|at| at..at + 1, Ends::ALL, room);
-            assert!(shelf.used() <= cost);
-            shelf.kept_not()
+        let ends = |preferences: &[Range<usize>], cost| {
+            let mut keep_set = KeepSet::new(&sums, 10);
+            let room = KeepBudget { cost, gaps: 3 };
+            keep_set.fill(|| preferences.iter().cloned(), room);
+            keep_set.fill_ends(|at| at..at + 1, Ends::ALL, room);
+            assert!(keep_set.used() <= cost);
+            keep_set.kept_not()
         };
         assert_eq!(ends(&[], 70), [2..9]);
         assert_eq!(ends(&[], 90), [2..8]);
         assert_eq!(ends(&[4..5], 100), [2..4, 5..9]);
         assert_eq!(ends(&[], 20), [0..10]);
         // A block that does not fit stops the growth at its end.
-        let mut shelf = Shelf::new(&sums, 10);
+        let mut keep_set = KeepSet::new(&sums, 10);
         let block = |at: usize| if at < 5 { 0..5 } else { at..at + 1 };
-        let room = Room { cost: 90, gaps: 3 };
-        shelf.fill_ends(block, Ends::ALL, room);
-        assert_eq!(shelf.kept_not(), [0..6]);
+        let room = KeepBudget { cost: 90, gaps: 3 };
+        keep_set.fill_ends(block, Ends::ALL, room);
+        assert_eq!(keep_set.kept_not(), [0..6]);
         // There is more room than the limits allow to use.
-        let mut shelf = Shelf::new(&sums, 10);
-        shelf.fill_ends(
+        let mut keep_set = KeepSet::new(&sums, 10);
+        keep_set.fill_ends(
             |at| at..at + 1,
             Ends { head: 2, tail: 1 },
-            Room { cost: 300, gaps: 3 },
+            KeepBudget { cost: 300, gaps: 3 },
         );
-        assert_eq!(shelf.kept_not(), [2..9]);
+        assert_eq!(keep_set.kept_not(), [2..9]);
     }
 
     #[test]
     fn a_gap_that_is_cheaper_than_its_marker_is_none() {
-        let room = |cost| Room { cost, gaps: 9 };
+        let room = |cost| KeepBudget { cost, gaps: 9 };
         check(&[20, 9, 1, 30], &[0..1, 3..4], room(60), &[]);
         check(&[20, 9, 2, 30], &[0..1, 3..4], room(60), &[1..3]);
         // The closed gap makes room for an item that was refused before.

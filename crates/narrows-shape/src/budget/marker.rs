@@ -2,19 +2,19 @@
 //! missing, its cost in tokens, and the call that returns it. The other markers state only what is
 //! missing.
 
-use super::{Place, RecoveryCall, RecoveryRange};
+use super::{CutRange, RecoveryCall, RecoveryRange};
 
 /// A cut part in the reader's units.
 #[derive(Clone, Copy)]
 pub(super) struct Gap {
-    pub(super) unit: Unit,
+    pub(super) unit: MarkerUnit,
     pub(super) first: usize,
     pub(super) last: usize,
     pub(super) total: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(super) enum MarkerUnit {
     Lines,
     Chars,
     /// Elements of an array.
@@ -23,20 +23,20 @@ pub(super) enum Unit {
     Keys,
 }
 
-impl Unit {
+impl MarkerUnit {
     fn as_str(self) -> &'static str {
         match self {
-            Unit::Lines => "lines",
-            Unit::Chars => "chars",
-            Unit::Rows => "rows",
-            Unit::Keys => "keys",
+            MarkerUnit::Lines => "lines",
+            MarkerUnit::Chars => "chars",
+            MarkerUnit::Rows => "rows",
+            MarkerUnit::Keys => "keys",
         }
     }
 }
 
 impl Gap {
     /// Returns the gap with the longest marker among all gaps in `total` units.
-    pub(super) fn longest_of(unit: Unit, total: usize) -> Gap {
+    pub(super) fn longest_of(unit: MarkerUnit, total: usize) -> Gap {
         Gap {
             unit,
             first: total,
@@ -50,24 +50,29 @@ impl Gap {
     pub(super) fn short(&self) -> String {
         let Gap { first, last, .. } = self;
         match self.unit {
-            Unit::Lines => format!("⟦cut {first}-{last}⟧"),
+            MarkerUnit::Lines => format!("⟦cut {first}-{last}⟧"),
             unit => format!("⟦cut {} {first}-{last}⟧", unit.as_str()),
         }
     }
 
     /// Returns the first marker of a text that has no header.
-    pub(super) fn full(&self, recovery: &RecoveryCall<'_>, tokens: usize, place: Place) -> String {
+    pub(super) fn full(
+        &self,
+        recovery: &RecoveryCall<'_>,
+        tokens: usize,
+        place: CutRange,
+    ) -> String {
         self.write(recovery, &short_number(tokens), place)
     }
 
     /// Returns the longest full marker that a text of `chars` characters may have.
     pub(super) fn longest_full(&self, recovery: &RecoveryCall<'_>, chars: usize) -> String {
         let place = match self.unit {
-            Unit::Lines => Place::Lines {
+            MarkerUnit::Lines => CutRange::Lines {
                 first: self.total,
                 last: self.total,
             },
-            _ => Place::Chars {
+            _ => CutRange::Chars {
                 first: chars,
                 last: chars,
             },
@@ -80,7 +85,7 @@ impl Gap {
         Gap::longest_of(self.unit, self.total)
     }
 
-    fn write(&self, recovery: &RecoveryCall<'_>, tokens: &str, place: Place) -> String {
+    fn write(&self, recovery: &RecoveryCall<'_>, tokens: &str, place: CutRange) -> String {
         let Gap {
             first, last, total, ..
         } = self;
@@ -89,11 +94,11 @@ impl Gap {
     }
 }
 
-impl Place {
+impl CutRange {
     fn range(self) -> RecoveryRange {
         match self {
-            Place::Lines { first, last } => RecoveryRange::Lines(first, last),
-            Place::Chars { first, last } => RecoveryRange::Chars(first, last),
+            CutRange::Lines { first, last } => RecoveryRange::Lines(first, last),
+            CutRange::Chars { first, last } => RecoveryRange::Chars(first, last),
         }
     }
 }
@@ -112,7 +117,11 @@ pub(super) fn header(
 }
 
 /// Returns the longest header for a text of `total` units.
-pub(super) fn longest_header(recovery: &RecoveryCall<'_>, unit: Unit, total: usize) -> String {
+pub(super) fn longest_header(
+    recovery: &RecoveryCall<'_>,
+    unit: MarkerUnit,
+    total: usize,
+) -> String {
     let gap = Gap::longest_of(unit, total);
     let by_lines = header(recovery, total, gap, RecoveryRange::Rows(total, total));
     let by_chars = header(recovery, total, gap, RecoveryRange::Chars(total, total));
@@ -127,9 +136,9 @@ pub(super) fn note(
     recovery: Option<&RecoveryCall<'_>>,
     kind: &str,
     bytes: usize,
-    place: Place,
+    place: CutRange,
 ) -> String {
-    let (Place::Lines { first, last } | Place::Chars { first, last }) = place;
+    let (CutRange::Lines { first, last } | CutRange::Chars { first, last }) = place;
     let size = short_size(bytes);
     match recovery {
         Some(recovery) => {
@@ -206,7 +215,12 @@ mod tests {
             form: RecoveryForm::Exec,
         };
         for total in [1, 2, 9, 10, 11, 99, 100, 5_213] {
-            for unit in [Unit::Lines, Unit::Chars, Unit::Rows, Unit::Keys] {
+            for unit in [
+                MarkerUnit::Lines,
+                MarkerUnit::Chars,
+                MarkerUnit::Rows,
+                MarkerUnit::Keys,
+            ] {
                 for first in 1..=total.min(200) {
                     for last in [first, (first + 1).min(total), total] {
                         let gap = Gap {
@@ -216,8 +230,8 @@ mod tests {
                             total,
                         };
                         let place = match unit {
-                            Unit::Lines => Place::Lines { first, last },
-                            _ => Place::Chars { first, last },
+                            MarkerUnit::Lines => CutRange::Lines { first, last },
+                            _ => CutRange::Chars { first, last },
                         };
                         let full = gap.full(&recovery, 999_499, place);
                         assert!(full.len() <= gap.longest_full(&recovery, total).len());

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// The text with its notes.
-pub(super) struct Noted {
+pub(super) struct NotedText {
     pub(super) text: String,
     pub(super) notes: Vec<Note>,
 }
@@ -15,18 +15,21 @@ pub(super) struct Note {
     pub(super) before: Range<usize>,
 }
 
-impl Noted {
+impl NotedText {
     /// Creates a text without notes.
-    pub(super) fn plain(text: String) -> Noted {
-        Noted {
+    pub(super) fn plain(text: String) -> NotedText {
+        NotedText {
             text,
             notes: Vec::new(),
         }
     }
 
     /// Replaces spans of a text with notes. The spans must be in order and disjoint.
-    pub(super) fn new(text: &str, notes: impl Iterator<Item = (Range<usize>, String)>) -> Noted {
-        let mut noted = Noted::plain(String::new());
+    pub(super) fn new(
+        text: &str,
+        notes: impl Iterator<Item = (Range<usize>, String)>,
+    ) -> NotedText {
+        let mut noted = NotedText::plain(String::new());
         let mut next = 0;
         for (before, note) in notes {
             noted.text.push_str(&text[next..before.start]);

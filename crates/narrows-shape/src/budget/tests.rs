@@ -35,7 +35,7 @@ fn show(fitted: &Fitted) -> String {
             _ => {}
         }
     }
-    let stages: Vec<&str> = fitted.stages.iter().map(|stage| stage.word()).collect();
+    let stages: Vec<&str> = fitted.stages.iter().map(|stage| stage.as_str()).collect();
     format!("{shown}{} {:?}\n", stages.join(" "), fitted.cuts)
 }
 
@@ -619,7 +619,7 @@ fn a_cut_of_rows_begins_and_ends_with_them_in_any_layout() {
         let fitted = fitted(&json, &order(1_000, goal));
         assert_eq!(fitted.stages.last(), Some(&Stage::Rows));
         for cut in fitted.cuts {
-            let Place::Chars { first, last } = cut else {
+            let CutRange::Chars { first, last } = cut else {
                 panic!("rows are cut by characters");
             };
             let part: String = chars[first - 1..last].iter().collect();

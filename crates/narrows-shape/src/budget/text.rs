@@ -10,23 +10,23 @@ use std::ops::Range;
 
 use memchr::{memchr, memrchr};
 
-use super::base64::{self, Form};
+use super::base64::{self, Escaping};
 use super::count::{self, Counter};
-use super::marker::{self, Gap, Unit};
-use super::notes::Noted;
-use super::{Fitted, Order, Place, Stage, Work};
+use super::marker::{self, Gap, MarkerUnit};
+use super::notes::NotedText;
+use super::{CutRange, FitContext, Fitted, Order, Stage};
 use crate::estimate_tokens;
 use crate::prune::{Fallback, Lines, OutOfTime};
 use write::write;
 
-pub(super) fn fit(text: &str, work: &Work<'_>) -> Result<Fitted, Fallback> {
+pub(super) fn fit(text: &str, work: &FitContext<'_>) -> Result<Fitted, Fallback> {
     let order = work.order;
     let noted = without_base64(text, order);
     let mut stages = Vec::new();
     if !noted.notes.is_empty() {
         stages.push(Stage::Base64);
     }
-    let mut draft = Draft::default();
+    let mut draft = TextDraft::default();
     let sizes = Sizes::new(text, order);
     // If the header takes more than half of the budget, the text gets one cut with one marker.
     let is_small = sizes.budget < order.max_chars / 2;
@@ -38,7 +38,7 @@ pub(super) fn fit(text: &str, work: &Work<'_>) -> Result<Fitted, Fallback> {
                 pruned => (pruned, Some(Stage::Pruned)),
             },
         };
-        draft = found.unwrap_or_else(|| Draft::of_cut(mask(&noted, &sizes)));
+        draft = found.unwrap_or_else(|| TextDraft::of_cut(mask(&noted, &sizes)));
         let is_masked = draft.cuts.iter().any(|cut| cut.is_within_line);
         stages.extend(stage);
         if is_masked || stage.is_none() {
@@ -64,21 +64,21 @@ fn cut_once(text: &str, order: &Order<'_>) -> Fitted {
         order.max_chars.saturating_sub(count::chars(&marker))
     };
     // The LF of the last line that is cut stays after the marker.
-    let by_lines = middle_lines(text, room(Unit::Lines, lines).saturating_sub(1));
+    let by_lines = middle_lines(text, room(MarkerUnit::Lines, lines).saturating_sub(1));
     let mut counter = Counter::new(text);
     let (span, unit, total, place) = match by_lines {
         Some(span) => {
             let place = counter.lines(&span);
-            (span, Unit::Lines, lines, place)
+            (span, MarkerUnit::Lines, lines, place)
         }
         None => {
-            let room = room(Unit::Chars, chars);
+            let room = room(MarkerUnit::Chars, chars);
             let span = count::middle(text, room.div_ceil(2), room / 2);
             let place = counter.chars(&span);
-            (span, Unit::Chars, chars, place)
+            (span, MarkerUnit::Chars, chars, place)
         }
     };
-    let (Place::Lines { first, last } | Place::Chars { first, last }) = place;
+    let (CutRange::Lines { first, last } | CutRange::Chars { first, last }) = place;
     let gap = Gap {
         unit,
         first,
@@ -95,7 +95,11 @@ fn cut_once(text: &str, order: &Order<'_>) -> Fitted {
 }
 
 /// Returns cuts by the goal, or `None` if there is no goal or the time is up.
-fn prune_in_time(noted: &Noted, sizes: &Sizes, work: &Work<'_>) -> Result<Option<Draft>, Fallback> {
+fn prune_in_time(
+    noted: &NotedText,
+    sizes: &Sizes,
+    work: &FitContext<'_>,
+) -> Result<Option<TextDraft>, Fallback> {
     let pruned = work
         .order
         .goal()
@@ -109,10 +113,10 @@ fn prune_in_time(noted: &Noted, sizes: &Sizes, work: &Work<'_>) -> Result<Option
 /// Returns cuts by the goal, or otherwise for a digest. Returns `None` if only the middle can be
 /// cut, or if the time is up.
 fn cut_lines(
-    noted: &Noted,
+    noted: &NotedText,
     sizes: &Sizes,
-    work: &Work<'_>,
-) -> Result<(Option<Draft>, Option<Stage>), Fallback> {
+    work: &FitContext<'_>,
+) -> Result<(Option<TextDraft>, Option<Stage>), Fallback> {
     let pruned = match work.order.goal() {
         Some(goal) => by_goal::draft(noted, goal, sizes, work),
         None => Ok(None),
@@ -131,18 +135,18 @@ fn cut_lines(
 
 /// The cuts of a text and the notes for its beginning.
 #[derive(Default)]
-struct Draft {
+struct TextDraft {
     /// Lines for the beginning, after the header.
     notes: String,
-    cuts: Vec<Cut>,
+    cuts: Vec<TextCut>,
     /// Set if the kept lines come from all over the text, so that a search finds more than any one
     /// range.
     is_chosen: bool,
 }
 
-impl Draft {
-    fn of_cut(cut: Cut) -> Draft {
-        Draft {
+impl TextDraft {
+    fn of_cut(cut: TextCut) -> TextDraft {
+        TextDraft {
             notes: String::new(),
             cuts: vec![cut],
             is_chosen: false,
@@ -151,7 +155,7 @@ impl Draft {
 }
 
 /// A part of the noted text to remove.
-struct Cut {
+struct TextCut {
     span: Range<usize>,
     /// Set if the cut removes characters within a line rather than whole lines.
     is_within_line: bool,
@@ -172,19 +176,19 @@ impl Sizes {
         let longest = |unit, total| count::chars(&Gap::longest_of(unit, total).short());
         let header =
             |unit, total| count::chars(&marker::longest_header(&order.recovery, unit, total));
-        let header = header(Unit::Lines, lines).max(header(Unit::Chars, chars));
+        let header = header(MarkerUnit::Lines, lines).max(header(MarkerUnit::Chars, chars));
         Sizes {
             budget: order.max_chars.saturating_sub(header),
-            line_marker: longest(Unit::Lines, lines) + 1,
-            char_marker: longest(Unit::Chars, chars),
+            line_marker: longest(MarkerUnit::Lines, lines) + 1,
+            char_marker: longest(MarkerUnit::Chars, chars),
         }
     }
 }
 
-fn without_base64(text: &str, order: &Order<'_>) -> Noted {
-    let blobs = base64::find(text, 0..text.len(), Form::Plain);
+fn without_base64(text: &str, order: &Order<'_>) -> NotedText {
+    let blobs = base64::find(text, 0..text.len(), Escaping::Plain);
     if blobs.is_empty() {
-        return Noted::plain(text.to_owned());
+        return NotedText::plain(text.to_owned());
     }
     let mut counter = Counter::new(text);
     let notes = blobs.into_iter().enumerate().map(|(nth, blob)| {
@@ -193,21 +197,21 @@ fn without_base64(text: &str, order: &Order<'_>) -> Noted {
         let note = marker::note(recovery, &blob.kind, blob.bytes, place);
         (blob.span, note)
     });
-    Noted::new(text, notes)
+    NotedText::new(text, notes)
 }
 
 /// Cuts the middle: whole lines if they are short, otherwise characters.
-fn mask(noted: &Noted, sizes: &Sizes) -> Cut {
+fn mask(noted: &NotedText, sizes: &Sizes) -> TextCut {
     let room = sizes.budget.saturating_sub(sizes.line_marker);
     if let Some(span) = middle_lines(&noted.text, room) {
-        return Cut {
+        return TextCut {
             span,
             is_within_line: false,
         };
     }
     let room = sizes.budget.saturating_sub(sizes.char_marker);
     let span = count::middle(&noted.text, room.div_ceil(2), room / 2);
-    Cut {
+    TextCut {
         span: noted.around_notes(span),
         is_within_line: true,
     }

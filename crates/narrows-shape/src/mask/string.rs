@@ -11,27 +11,27 @@ use super::{Cuts, Mask};
 
 /// [`Mask`] in a form without special cases: if masking is off, no string is long enough.
 #[derive(Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct MaskLimits {
     pub(super) max: usize,
     head: usize,
     tail: usize,
 }
 
-impl Limits {
-    pub(super) const OFF: Limits = Limits {
+impl MaskLimits {
+    pub(super) const OFF: MaskLimits = MaskLimits {
         max: usize::MAX,
         head: usize::MAX,
         tail: 0,
     };
 
-    pub(super) fn new(mask: &Mask) -> Limits {
+    pub(super) fn new(mask: &Mask) -> MaskLimits {
         match *mask {
-            Mask::Off => Limits::OFF,
+            Mask::Off => MaskLimits::OFF,
             Mask::Beyond {
                 max_chars,
                 head_chars,
                 tail_chars,
-            } => Limits {
+            } => MaskLimits {
                 max: max_chars.get(),
                 head: head_chars,
                 tail: tail_chars,
@@ -41,7 +41,7 @@ impl Limits {
 }
 
 /// The positions at which a string that is too long is cut.
-pub(super) struct Cut {
+pub(super) struct StringCut {
     /// The length of the whole string, in characters.
     pub(super) chars: usize,
     /// The number of characters kept at the beginning, and the position where they end.
@@ -52,10 +52,10 @@ pub(super) struct Cut {
     pub(super) tail_start: usize,
 }
 
-impl Cut {
+impl StringCut {
     /// Returns the text that replaces the removed part.
     pub(super) fn marker(&self) -> impl Display {
-        let Cut {
+        let StringCut {
             chars, head, tail, ..
         } = *self;
         // The newlines are escaped, because the marker is inside a JSON string.
@@ -90,7 +90,7 @@ pub(super) fn value(
     engine: Engine,
     text: &[u8],
     start: usize,
-    limits: &Limits,
+    limits: &MaskLimits,
     cuts: &mut Cuts<'_>,
 ) -> ParseResult {
     match short::<4, false>(text, start) {
@@ -112,7 +112,7 @@ fn long_value(
     engine: Engine,
     text: &[u8],
     start: usize,
-    limits: &Limits,
+    limits: &MaskLimits,
     cuts: &mut Cuts<'_>,
 ) -> ParseResult {
     let mut measure = Measure::new(start, start, limits);
@@ -142,7 +142,7 @@ pub(super) struct Measure {
 impl Measure {
     /// Starts a string whose first character is at `start`, and at `noted` in the text that
     /// recorded positions refer to.
-    pub(super) fn new(start: usize, noted: usize, limits: &Limits) -> Measure {
+    pub(super) fn new(start: usize, noted: usize, limits: &MaskLimits) -> Measure {
         Measure {
             cursor: Cursor::new(start),
             target: limits.head,
@@ -155,7 +155,7 @@ impl Measure {
     pub(super) fn advance(
         &mut self,
         engine: Engine,
-        limits: &Limits,
+        limits: &MaskLimits,
         text: &[u8],
         input: Input,
         shift: usize,
@@ -174,7 +174,7 @@ impl Measure {
         }
     }
 
-    pub(super) fn is_longer(&self, limits: &Limits) -> bool {
+    pub(super) fn is_longer(&self, limits: &MaskLimits) -> bool {
         self.cursor.chars() > limits.max
     }
 
@@ -185,7 +185,7 @@ impl Measure {
 
     /// Returns the span that will be removed wherever the string ends: from the end of its head to
     /// a position before any possible tail.
-    pub(super) fn middle(&self, limits: &Limits) -> Option<Range<usize>> {
+    pub(super) fn middle(&self, limits: &MaskLimits) -> Option<Range<usize>> {
         let head_end = self.head_end.filter(|_| self.is_longer(limits))?;
         let end = self.before_tail(limits).at();
         (end > head_end).then_some(head_end..end)
@@ -208,10 +208,10 @@ impl Measure {
     pub(super) fn cut(
         &self,
         engine: Engine,
-        limits: &Limits,
+        limits: &MaskLimits,
         text: &[u8],
         end: usize,
-    ) -> ParseResult<Option<Cut>> {
+    ) -> ParseResult<Option<StringCut>> {
         if !self.is_longer(limits) {
             return Ok(None);
         }
@@ -221,7 +221,7 @@ impl Measure {
         let stop = engine.count(&mut back, text, chars - tail, Input::Complete)?;
         let (Stop::Target(tail_start)
         | Stop::End(StringEnd::Quote(tail_start) | StringEnd::Partial(tail_start))) = stop;
-        Ok(Some(Cut {
+        Ok(Some(StringCut {
             chars,
             head: limits.head.min(chars),
             head_end: self.head_end.unwrap_or(end),
@@ -231,7 +231,7 @@ impl Measure {
     }
 
     /// Returns the last recorded position before the tail, if the string ended now.
-    fn before_tail(&self, limits: &Limits) -> Cursor {
+    fn before_tail(&self, limits: &MaskLimits) -> Cursor {
         let skipped = self.cursor.chars().saturating_sub(limits.tail);
         let [older, newer] = self.passed;
         match newer.chars() <= skipped {

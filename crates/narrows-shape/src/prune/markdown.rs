@@ -7,7 +7,7 @@ use super::{Lines, Span};
 
 /// The kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum LineKind {
     Blank,
     /// A heading with a level from 1 to 6.
     Heading(u8),
@@ -22,7 +22,7 @@ pub(crate) enum Kind {
 
 /// The structure of a document by lines.
 pub(crate) struct Structure {
-    pub(crate) kinds: Vec<Kind>,
+    pub(crate) kinds: Vec<LineKind>,
     /// Fenced blocks, which are useful only as a whole; in order and disjoint.
     pub(super) fences: Vec<Span>,
     /// Lines inside fenced blocks that a simpler reader takes for headings.
@@ -41,34 +41,34 @@ pub(crate) fn read(lines: &Lines<'_>) -> Structure {
     let marks = marks(lines);
     let strict = strict_fences(&marks);
     let plain = plain_fences(&marks);
-    let mut kinds = vec![Kind::Text; lines.len()];
+    let mut kinds = vec![LineKind::Text; lines.len()];
     for fence in &strict {
-        kinds[fence.clone()].fill(Kind::Fenced);
+        kinds[fence.clone()].fill(LineKind::Fenced);
     }
     let mut doubtful_headings = Vec::new();
     let mut next_plain = plain.iter().peekable();
     for (at, line) in lines.iter().enumerate() {
         while next_plain.next_if(|fence| fence.end <= at).is_some() {}
-        if kinds[at] == Kind::Fenced {
+        if kinds[at] == LineKind::Fenced {
             let is_inside = next_plain.peek().is_some_and(|fence| fence.contains(&at));
             if !is_inside && heading_level(line).is_some() {
                 doubtful_headings.push(at);
             }
         } else if is_blank(line) {
-            kinds[at] = Kind::Blank;
+            kinds[at] = LineKind::Blank;
         } else if let Some(level) = heading_level(line) {
-            kinds[at] = Kind::Heading(level);
+            kinds[at] = LineKind::Heading(level);
         } else if let Some(level) = underline_level(line)
             && let Some(over) = at.checked_sub(1)
             && is_underlined(lines, &kinds, over)
         {
-            kinds[over] = Kind::Heading(level);
-            kinds[at] = Kind::Underline;
+            kinds[over] = LineKind::Heading(level);
+            kinds[at] = LineKind::Underline;
             if over > 0 && lines.line(over - 1).trim_end() == line.trim_end() {
-                kinds[over - 1] = Kind::Underline;
+                kinds[over - 1] = LineKind::Underline;
             }
         } else if is_item(line) {
-            kinds[at] = Kind::Item;
+            kinds[at] = LineKind::Item;
         }
     }
     Structure {
@@ -138,15 +138,15 @@ fn underline_level(line: &str) -> Option<u8> {
 /// Returns `true` if the line above an underline is a title. A title is a single line of text. The
 /// underline must be at least as long as the title, except for the characters that Markdown accepts
 /// at any length.
-fn is_underlined(lines: &Lines<'_>, kinds: &[Kind], over: usize) -> bool {
+fn is_underlined(lines: &Lines<'_>, kinds: &[LineKind], over: usize) -> bool {
     let title = lines.line(over).trim_end();
     let under = lines.line(over + 1).trim_end();
     let stands_alone = over == 0
-        || !matches!(kinds[over - 1], Kind::Text | Kind::Item)
+        || !matches!(kinds[over - 1], LineKind::Text | LineKind::Item)
         || lines.line(over - 1).trim_end() == under;
     let is_markdown = under.starts_with(['=', '-']);
     let begins_otherwise = title.starts_with(['|', '>', '-', '*', '+', ' ', '\t', '<']);
-    kinds[over] == Kind::Text
+    kinds[over] == LineKind::Text
         && stands_alone
         && !begins_otherwise
         && underline_level(title).is_none()

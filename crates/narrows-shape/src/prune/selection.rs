@@ -97,13 +97,13 @@ pub fn select(
 impl Selection {
     /// Returns the lines that a goal selects, for callers whose limits differ from [`Limits`].
     /// Returns `None` if the goal does not discriminate.
-    pub(crate) fn wishes(
+    pub(crate) fn preferences(
         engine: &dyn Engine,
         lines: &Lines<'_>,
         goal: &str,
         source: SourceType,
         deadline: &Deadline<'_>,
-    ) -> Result<Option<Wishes>, Fallback> {
+    ) -> Result<Option<LinePreferences>, Fallback> {
         let ranking = rank(engine, lines, goal, source, deadline)?;
         if !ranking.discriminates() {
             return Ok(None);
@@ -118,7 +118,7 @@ impl Selection {
                 .then_with(|| is_protected(b).cmp(&is_protected(a)))
                 .then(a.cmp(&b))
         });
-        Ok(Some(Wishes {
+        Ok(Some(LinePreferences {
             order,
             relevant,
             protected,
@@ -149,13 +149,13 @@ fn nearness_to_ends(count: usize) -> Vec<f32> {
 }
 
 /// The lines of a text in the order of their worth for a goal.
-pub(crate) struct Wishes {
+pub(crate) struct LinePreferences {
     order: Vec<usize>,
     relevant: Vec<bool>,
     protected: Protected,
 }
 
-impl Wishes {
+impl LinePreferences {
     /// Returns the lines that answer the goal, the best first. At equal worth, protected lines come
     /// first.
     pub(crate) fn relevant(&self) -> impl Iterator<Item = usize> {

@@ -7,7 +7,7 @@ use std::fmt;
 use super::decimal::{self, Decimal};
 use super::error::Invalid;
 use super::json::{Json, write_text};
-use super::lexer::{Lexer, Token};
+use super::lexer::{Lexer, QueryToken};
 use super::path::Path;
 
 /// One column of an aggregation, such as `sum(total)`.
@@ -45,22 +45,22 @@ impl Aggregate {
     pub(super) fn parse(lexer: &mut Lexer<'_>) -> Result<Aggregate, Invalid> {
         let name = lexer.next()?;
         let function = match &name.token {
-            Token::Word(word) => Function::named(word),
+            QueryToken::Word(word) => Function::named(word),
             _ => None,
         };
         let function = function.ok_or_else(|| lexer.expected(name.at, FUNCTIONS))?;
         let mut path = None;
         let mut function = function;
-        if lexer.take(&Token::OpenParen)? {
+        if lexer.take(&QueryToken::OpenParen)? {
             if lexer.take_word("distinct")? {
                 function = Function::CountDistinct;
             }
-            let is_all = lexer.take_word("*")? || lexer.peek()?.token == Token::CloseParen;
+            let is_all = lexer.take_word("*")? || lexer.peek()?.token == QueryToken::CloseParen;
             if !is_all {
                 path = Some(Path::parse(lexer)?);
             }
             let close = lexer.next()?;
-            if close.token != Token::CloseParen {
+            if close.token != QueryToken::CloseParen {
                 return Err(lexer.expected(close.at, "')'"));
             }
         } else if lexer.take_word(":")? {
@@ -121,7 +121,7 @@ impl Function {
 
 /// The state of one column while rows are added.
 #[derive(Debug, Default)]
-pub(super) struct Column {
+pub(super) struct ColumnState {
     count: u64,
     sum: Sum,
     /// The least or greatest value: its sort key and its JSON.
@@ -131,7 +131,7 @@ pub(super) struct Column {
     pub(super) unfit: u64,
 }
 
-impl Column {
+impl ColumnState {
     /// Adds a row. Returns `true` if the row has the least or greatest value so far.
     pub(super) fn add(&mut self, aggregate: &Aggregate, row: &Json<'_>) -> bool {
         let Some(path) = &aggregate.path else {

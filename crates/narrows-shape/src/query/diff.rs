@@ -11,7 +11,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use super::error::Refused;
 use super::pace::Pace;
 use super::pattern::Pattern;
-use super::{Answer, LONG_LINE, Limits, MAX_BYTES, Query, Unit};
+use super::{Answer, LONG_LINE, MAX_BYTES, Query, QueryLimits, Unit};
 use crate::prune::Lines;
 
 /// The characters shown on either side of the difference between two long lines.
@@ -23,7 +23,7 @@ pub(super) fn apply(
     query: &Query,
     text: &str,
     other: &str,
-    limits: &Limits<'_>,
+    limits: &QueryLimits<'_>,
 ) -> Result<Answer<'static>, Refused> {
     let (old, new) = (Lines::new(other), Lines::new(text));
     let changes = changes(&old, &new, limits.diff_until);

@@ -6,7 +6,7 @@ use super::json::{is_valid, value_end};
 use super::pattern::Pattern;
 use super::rows;
 use super::text::matching;
-use super::{Answer, LONG_LINE, Limits, Part, Query, RowQuery, table};
+use super::{Answer, LONG_LINE, Query, QueryLimits, QueryRange, RowQuery, table};
 use crate::prune::Lines;
 
 /// The most arrays of a document that are searched.
@@ -20,7 +20,7 @@ const MAX_ARRAYS: usize = 16;
 pub(super) fn apply<'a>(
     query: &Query,
     text: &'a str,
-    limits: &Limits<'_>,
+    limits: &QueryLimits<'_>,
 ) -> Result<Option<Answer<'a>>, Refused> {
     let document = text.trim_start_matches('\u{feff}').trim();
     if !document.starts_with(['[', '{']) {
@@ -29,10 +29,10 @@ pub(super) fn apply<'a>(
     let is_one_line = !document.contains('\n');
     let pattern = query.pattern.as_ref();
     let by_rows = match (is_one_line, &query.part) {
-        (true, Part::Ranges(_) | Part::Ends(..)) => document.len() > LONG_LINE,
-        (true, Part::Whole) => document.len() > LONG_LINE && pattern.is_some(),
-        (false, Part::Whole) => pattern.is_some(),
-        (false, _) | (true, Part::Chars(..)) => false,
+        (true, QueryRange::Ranges(_) | QueryRange::Ends(..)) => document.len() > LONG_LINE,
+        (true, QueryRange::Whole) => document.len() > LONG_LINE && pattern.is_some(),
+        (false, QueryRange::Whole) => pattern.is_some(),
+        (false, _) | (true, QueryRange::Chars(..)) => false,
     };
     if !by_rows || is_valid(document).is_err() {
         return Ok(None);
@@ -79,7 +79,7 @@ fn outside(
     pattern: &Pattern,
     text: &str,
     array: std::ops::Range<usize>,
-    limits: &Limits<'_>,
+    limits: &QueryLimits<'_>,
 ) -> Result<Option<String>, Refused> {
     let lines = Lines::new(text);
     let line_of = |byte: usize| memchr::memchr_iter(b'\n', &text.as_bytes()[..byte]).count();

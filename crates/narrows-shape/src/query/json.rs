@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::{mended, string_end};
+use crate::json::{replace_lone_surrogates, string_end};
 
 /// The deepest level of a tree. Containers below it are `Null`.
 const MAX_DEPTH: usize = 128;
@@ -95,19 +95,19 @@ pub(super) fn is_valid(text: &str) -> Result<(), serde_json::Error> {
 
 /// Builds the tree of a valid JSON text.
 pub(super) fn tree(text: &str) -> Json<'_> {
-    let mut reader = Reader {
+    let mut reader = JsonReader {
         text,
         at: space(text.as_bytes(), 0),
     };
     reader.value(0).unwrap_or(Json::Null)
 }
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JsonReader<'a> {
     fn value(&mut self, depth: usize) -> Option<Json<'a>> {
         let bytes = self.text.as_bytes();
         let start = self.at;
@@ -157,7 +157,7 @@ pub(super) fn decode(string: &str) -> Cow<'_, str> {
         return Cow::Borrowed(inner);
     }
     let decoded = serde_json::from_str::<String>(string);
-    let decoded = decoded.or_else(|_| serde_json::from_str(&mended(string)));
+    let decoded = decoded.or_else(|_| serde_json::from_str(&replace_lone_surrogates(string)));
     Cow::Owned(decoded.unwrap_or_else(|_| inner.to_owned()))
 }
 

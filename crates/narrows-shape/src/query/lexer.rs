@@ -6,7 +6,7 @@ use super::error::Invalid;
 pub(super) const MAX_CHARS: usize = 1_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Token {
+pub(super) enum QueryToken {
     /// A bare word: a name or a keyword.
     Word(String),
     /// A name in backticks.
@@ -29,7 +29,7 @@ pub(super) enum Token {
 /// A token and its byte offset.
 #[derive(Debug, Clone)]
 pub(super) struct Placed {
-    pub(super) token: Token,
+    pub(super) token: QueryToken,
     pub(super) at: usize,
 }
 
@@ -93,8 +93,8 @@ impl<'a> Lexer<'a> {
     /// Consumes the next token if it is this keyword or an equivalent operator.
     pub(super) fn take_word(&mut self, word: &str) -> Result<bool, Invalid> {
         let is_it = match &self.peek()?.token {
-            Token::Word(next) => next.eq_ignore_ascii_case(word),
-            Token::Sign(sign) => *sign == word,
+            QueryToken::Word(next) => next.eq_ignore_ascii_case(word),
+            QueryToken::Sign(sign) => *sign == word,
             _ => false,
         };
         if is_it {
@@ -103,7 +103,7 @@ impl<'a> Lexer<'a> {
         Ok(is_it)
     }
 
-    pub(super) fn take(&mut self, token: &Token) -> Result<bool, Invalid> {
+    pub(super) fn take(&mut self, token: &QueryToken) -> Result<bool, Invalid> {
         let is_it = self.peek()?.token == *token;
         if is_it {
             self.peeked = None;
@@ -113,7 +113,7 @@ impl<'a> Lexer<'a> {
 
     /// Returns `true` if a name and an opening parenthesis follow.
     pub(super) fn at_call(&mut self) -> Result<bool, Invalid> {
-        let is_name = matches!(self.peek()?.token, Token::Word(_));
+        let is_name = matches!(self.peek()?.token, QueryToken::Word(_));
         // `self.at` is the end of the peeked token.
         Ok(is_name && self.text[self.at..].trim_start().starts_with('('))
     }
@@ -154,45 +154,45 @@ impl<'a> Lexer<'a> {
     }
 
     /// Returns the token at the beginning of `rest` and its length in bytes.
-    fn token(&self, rest: &str, at: usize) -> Result<(Token, usize), Invalid> {
+    fn token(&self, rest: &str, at: usize) -> Result<(QueryToken, usize), Invalid> {
         let Some(first) = rest.chars().next() else {
-            return Ok((Token::End, 0));
+            return Ok((QueryToken::End, 0));
         };
         let single = match first {
-            '(' => Some(Token::OpenParen),
-            ')' => Some(Token::CloseParen),
-            '[' => Some(Token::OpenBracket),
-            ']' => Some(Token::CloseBracket),
-            ',' => Some(Token::Comma),
-            '.' => Some(Token::Dot),
+            '(' => Some(QueryToken::OpenParen),
+            ')' => Some(QueryToken::CloseParen),
+            '[' => Some(QueryToken::OpenBracket),
+            ']' => Some(QueryToken::CloseBracket),
+            ',' => Some(QueryToken::Comma),
+            '.' => Some(QueryToken::Dot),
             _ => None,
         };
         if let Some(token) = single {
             return Ok((token, 1));
         }
         if let Some(length) = number(rest) {
-            return Ok((Token::Number(rest[..length].to_owned()), length));
+            return Ok((QueryToken::Number(rest[..length].to_owned()), length));
         }
         if Lexer::starts_word(first) {
             let end = rest.find(|letter| !Lexer::continues_word(letter));
             let word = &rest[..end.unwrap_or(rest.len())];
-            return Ok((Token::Word(word.to_owned()), word.len()));
+            return Ok((QueryToken::Word(word.to_owned()), word.len()));
         }
         let unclosed = |quote| self.error(at, format!("the closing {quote} is missing"));
         match first {
             '`' => doubled(rest, '`')
-                .map(|(name, length)| (Token::Quoted(name), length))
+                .map(|(name, length)| (QueryToken::Quoted(name), length))
                 .ok_or_else(|| unclosed('`')),
             '\'' => single_quoted(rest)
-                .map(|(text, length)| (Token::Text(text), length))
+                .map(|(text, length)| (QueryToken::Text(text), length))
                 .ok_or_else(|| unclosed('\'')),
             '"' => double_quoted(rest)
-                .map(|(text, length)| (Token::Text(text), length))
+                .map(|(text, length)| (QueryToken::Text(text), length))
                 .ok_or_else(|| unclosed('"')),
             _ => SIGNS
                 .iter()
                 .find(|(written, _)| rest.starts_with(written))
-                .map(|(written, sign)| (Token::Sign(sign), written.len()))
+                .map(|(written, sign)| (QueryToken::Sign(sign), written.len()))
                 .ok_or_else(|| {
                     self.expected(at, "a field, a value, a comparison or a parenthesis")
                 }),

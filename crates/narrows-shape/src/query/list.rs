@@ -3,7 +3,7 @@
 use super::RowQuery;
 use super::aggregate::Aggregate;
 use super::error::Invalid;
-use super::lexer::{Lexer, Token};
+use super::lexer::{Lexer, QueryToken};
 use super::path::Path;
 
 /// The most columns in one list.
@@ -98,8 +98,8 @@ fn read<T>(
         }
         let next = lexer.next()?;
         match next.token {
-            Token::Comma => {}
-            Token::End => return Ok(list),
+            QueryToken::Comma => {}
+            QueryToken::End => return Ok(list),
             _ => return Err(lexer.expected(next.at, "',' or the end")),
         }
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::error::Invalid;
 use super::json::Json;
-use super::lexer::{Lexer, Token};
+use super::lexer::{Lexer, QueryToken};
 
 /// Words that cannot be unquoted field names.
 const RESERVED: [&str; 8] = ["and", "or", "not", "in", "is", "true", "false", "null"];
@@ -26,31 +26,33 @@ impl Path {
     pub(super) fn parse(lexer: &mut Lexer<'_>) -> Result<Path, Invalid> {
         let mut first = lexer.next()?;
         // Accepts `$.a` as in JSONPath and `.a` as in jq.
-        if first.token == Token::Word("$".into()) && lexer.peek()?.token == Token::Dot {
+        if first.token == QueryToken::Word("$".into()) && lexer.peek()?.token == QueryToken::Dot {
             first = lexer.next()?;
         }
-        if first.token == Token::Dot {
+        if first.token == QueryToken::Dot {
             first = lexer.next()?;
         }
         let first = match first.token {
-            Token::Word(word) if !is_reserved(&word) => word,
-            Token::Quoted(name) | Token::Text(name) => name,
+            QueryToken::Word(word) if !is_reserved(&word) => word,
+            QueryToken::Quoted(name) | QueryToken::Text(name) => name,
             _ => return Err(lexer.expected(first.at, "a field name")),
         };
         let mut steps = vec![Step::Key(first)];
         loop {
             match lexer.peek()?.token {
-                Token::Dot => {
+                QueryToken::Dot => {
                     lexer.next()?;
                     let name = lexer.next()?;
                     match name.token {
-                        Token::Word(name) | Token::Quoted(name) | Token::Number(name) => {
+                        QueryToken::Word(name)
+                        | QueryToken::Quoted(name)
+                        | QueryToken::Number(name) => {
                             steps.push(Step::Key(name));
                         }
                         _ => return Err(lexer.expected(name.at, "a field name")),
                     }
                 }
-                Token::OpenBracket => {
+                QueryToken::OpenBracket => {
                     lexer.next()?;
                     steps.push(index(lexer)?);
                 }
@@ -95,14 +97,14 @@ impl Path {
 fn index(lexer: &mut Lexer<'_>) -> Result<Step, Invalid> {
     let inner = lexer.next()?;
     let step = match inner.token {
-        Token::Number(digits) => digits.parse().ok().map(Step::Index),
-        Token::Text(name) | Token::Quoted(name) => Some(Step::Key(name)),
+        QueryToken::Number(digits) => digits.parse().ok().map(Step::Index),
+        QueryToken::Text(name) | QueryToken::Quoted(name) => Some(Step::Key(name)),
         _ => None,
     };
     let step = step.ok_or_else(|| lexer.expected(inner.at, "an index, counted from 0"))?;
     let close = lexer.next()?;
     match close.token {
-        Token::CloseBracket => Ok(step),
+        QueryToken::CloseBracket => Ok(step),
         _ => Err(lexer.expected(close.at, "']'")),
     }
 }

@@ -85,7 +85,7 @@ impl Pattern {
             .then(|| expression(query.trim(), !has_capitals(query)).ok())
             .flatten();
         let words = match &alternatives[..] {
-            [one] if one.len() > 1 => terms.iter().filter_map(Term::word).collect(),
+            [one] if one.len() > 1 => terms.iter().filter_map(Term::literal_word).collect(),
             _ => Vec::new(),
         };
         Ok(Pattern {
@@ -214,7 +214,7 @@ enum Term<'a> {
 
 impl Term<'_> {
     /// Returns the text if it is searched literally.
-    fn word(&self) -> Option<Box<str>> {
+    fn literal_word(&self) -> Option<Box<str>> {
         match self {
             Term::Word(text) | Term::Phrase(text) => Some((*text).into()),
             Term::Expression { .. } => None,

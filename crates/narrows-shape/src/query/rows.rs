@@ -162,7 +162,7 @@ fn next(bytes: &[u8], end: usize) -> usize {
 }
 
 /// An open object or array during a scan.
-struct Open {
+struct OpenJson {
     start: usize,
     is_array: bool,
     /// The number of elements of an array so far, and of objects among them.
@@ -172,7 +172,7 @@ struct Open {
     key: std::ops::Range<usize>,
 }
 
-impl Open {
+impl OpenJson {
     /// Returns the path step from here to the current value.
     fn step(&self, text: &str) -> Step {
         match self.is_array {
@@ -228,9 +228,9 @@ fn largest_arrays(text: &str, count: usize) -> Vec<(usize, Path)> {
 
 /// Calls `closed` at the end of every array, with its enclosing objects and arrays, until it
 /// returns `false`.
-fn scan(text: &str, mut closed: impl FnMut(&[Open], &Open) -> bool) {
+fn scan(text: &str, mut closed: impl FnMut(&[OpenJson], &OpenJson) -> bool) {
     let bytes = text.as_bytes();
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<OpenJson> = Vec::new();
     let mut at = space(bytes, 0);
     while let Some(&byte) = bytes.get(at) {
         match byte {
@@ -269,7 +269,7 @@ fn scan(text: &str, mut closed: impl FnMut(&[Open], &Open) -> bool) {
         }
         match byte {
             b'{' | b'[' => {
-                open.push(Open {
+                open.push(OpenJson {
                     start: at,
                     is_array: byte == b'[',
                     elements: 0,

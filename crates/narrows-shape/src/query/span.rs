@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::Part;
+use super::QueryRange;
 
 /// A requested range, counted from 1, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
+pub struct ScannedRange {
     pub start: usize,
     pub end: usize,
 }
@@ -16,15 +16,17 @@ const NAMED: usize = 5;
 
 /// Returns the ranges of a part among `count` lines or rows, counted from 0. Returns `None` if a
 /// range does not exist.
-pub(super) fn resolve(part: &Part, count: usize) -> Option<Vec<Range<usize>>> {
+pub(super) fn resolve(part: &QueryRange, count: usize) -> Option<Vec<Range<usize>>> {
     match part {
-        Part::Whole | Part::Chars(..) => Some(merged(std::iter::once(0..count).collect())),
-        Part::Ends(head, tail) => {
+        QueryRange::Whole | QueryRange::Chars(..) => {
+            Some(merged(std::iter::once(0..count).collect()))
+        }
+        QueryRange::Ends(head, tail) => {
             let head = (*head).min(count);
             let tail = count.saturating_sub(*tail).max(head)..count;
             Some(merged(vec![0..head, tail]))
         }
-        Part::Ranges(ranges) => {
+        QueryRange::Ranges(ranges) => {
             let span = |&(start, end): &(i64, i64)| {
                 let start = usize::try_from(start).ok().filter(|start| *start >= 1)?;
                 let end = usize::try_from(end).ok()?.min(count);
@@ -48,8 +50,8 @@ pub(super) fn merged(mut spans: Vec<Range<usize>>) -> Vec<Range<usize>> {
     merged
 }
 
-pub(super) fn spans(ranges: &[Range<usize>]) -> Vec<Span> {
-    let span = |range: &Range<usize>| Span {
+pub(super) fn spans(ranges: &[Range<usize>]) -> Vec<ScannedRange> {
+    let span = |range: &Range<usize>| ScannedRange {
         start: range.start + 1,
         end: range.end,
     };

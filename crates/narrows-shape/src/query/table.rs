@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::ops::Range;
 
-use self::groups::Groups;
+use self::groups::RowGroups;
 use super::aggregate::{Key, write_member};
 use super::condition::Mismatch;
 use super::error::Refused;
@@ -19,7 +19,7 @@ use super::pattern::Pattern;
 use super::rows::{Row, Rows};
 use super::span::{describe, merged, resolve, spans};
 use super::text::write_lines;
-use super::{Answer, LONG_LINE, MAX_BYTES, Part, Query, RowQuery, Unit};
+use super::{Answer, LONG_LINE, MAX_BYTES, Query, QueryRange, RowQuery, Unit};
 use crate::prune::{Deadline, Lines};
 
 /// The most fields listed in a note about an unknown field.
@@ -62,7 +62,7 @@ struct Table<'q, 'a> {
 }
 
 /// A matching row with its sort keys.
-struct Match<'a> {
+struct MatchedRow<'a> {
     row: Row<'a>,
     keys: Vec<Key>,
 }
@@ -73,14 +73,14 @@ impl<'a> Table<'_, 'a> {
         let base: Vec<Row<'a>> = self.in_ranges(&ranges);
         let is_searched = self.query.pattern.is_some() || self.row_query.condition.is_some();
         let mut pattern = self.query.pattern.clone();
-        let mut groups = Groups::new(self.row_query);
+        let mut groups = RowGroups::new(self.row_query);
         let mut found = self.filter(&base, pattern.as_ref(), &mut groups)?;
         if found.is_empty()
             && let Some(expression) = pattern.as_ref().and_then(Pattern::as_expression)
         {
             pattern = Some(expression);
             self.mismatched = 0;
-            groups = Groups::new(self.row_query);
+            groups = RowGroups::new(self.row_query);
             found = self.filter(&base, pattern.as_ref(), &mut groups)?;
             if !found.is_empty() {
                 let note = "query read as a regular expression";
@@ -127,7 +127,7 @@ impl<'a> Table<'_, 'a> {
     fn ranges(&self) -> Result<Vec<Range<usize>>, Refused> {
         let rows = &self.rows.rows;
         let max_row = match self.query.part {
-            Part::Ranges(_) => rows.last().map_or(0, |row| row.number),
+            QueryRange::Ranges(_) => rows.last().map_or(0, |row| row.number),
             _ => rows.len(),
         };
         let ranges = resolve(&self.query.part, max_row).ok_or(Refused::RowRange { max_row })?;
@@ -140,7 +140,7 @@ impl<'a> Table<'_, 'a> {
 
     fn in_ranges(&self, ranges: &[Range<usize>]) -> Vec<Row<'a>> {
         let rows = &self.rows.rows;
-        let by_number = matches!(self.query.part, Part::Ranges(_));
+        let by_number = matches!(self.query.part, QueryRange::Ranges(_));
         let mut base = Vec::new();
         for range in ranges {
             let range = match by_number {
@@ -159,8 +159,8 @@ impl<'a> Table<'_, 'a> {
         &mut self,
         base: &[Row<'a>],
         pattern: Option<&Pattern>,
-        groups: &mut Groups<'_, 'a>,
-    ) -> Result<Vec<Match<'a>>, Refused> {
+        groups: &mut RowGroups<'_, 'a>,
+    ) -> Result<Vec<MatchedRow<'a>>, Refused> {
         let mut found = Vec::new();
         let aggregates = !self.row_query.aggregate.is_empty();
         let sorts = !self.row_query.sort.is_empty() && !aggregates;
@@ -175,7 +175,7 @@ impl<'a> Table<'_, 'a> {
             }
             let condition = self.row_query.condition.as_ref();
             if condition.is_none() && !aggregates && !sorts {
-                found.push(Match {
+                found.push(MatchedRow {
                     row: *row,
                     keys: Vec::new(),
                 });
@@ -200,7 +200,7 @@ impl<'a> Table<'_, 'a> {
                 true => self.keys(&value),
                 false => Vec::new(),
             };
-            found.push(Match { row: *row, keys });
+            found.push(MatchedRow { row: *row, keys });
         }
         self.pace.deadline.check()?;
         Ok(found)
@@ -249,14 +249,14 @@ impl<'a> Table<'_, 'a> {
 
     /// Returns the original lines of the rows with their context, because a client that edits a
     /// file needs its exact text. Returns `None` if the rows share lines or have another order.
-    fn write_as_lines(&mut self, found: &[Match<'a>]) -> Result<Option<String>, Refused> {
+    fn write_as_lines(&mut self, found: &[MatchedRow<'a>]) -> Result<Option<String>, Refused> {
         let row_query = self.row_query;
         if !row_query.sort.is_empty() || !row_query.select.is_empty() {
             return Ok(None);
         }
         let lines = Lines::new(self.text);
         let mut wanted: Vec<usize> = Vec::new();
-        for Match { row, .. } in found {
+        for MatchedRow { row, .. } in found {
             self.pace.spend(row.text.len())?;
             let Some(first) = self.place_of(row.text) else {
                 return Ok(None);
@@ -285,7 +285,7 @@ impl<'a> Table<'_, 'a> {
         (first + row.len() <= self.text.len()).then_some(first)
     }
 
-    fn write_rows(&mut self, found: &mut [Match<'a>]) -> Result<String, Refused> {
+    fn write_rows(&mut self, found: &mut [MatchedRow<'a>]) -> Result<String, Refused> {
         let sort = &self.row_query.sort;
         found.sort_by(|a, b| compare(sort, &a.keys, &b.keys));
         let limit = self.query.limit.unwrap_or(usize::MAX);
@@ -300,7 +300,7 @@ impl<'a> Table<'_, 'a> {
             self.notes.push("context applies only to lines".to_owned());
         }
         let mut body = String::new();
-        for Match { row, .. } in found.iter().take(limit) {
+        for MatchedRow { row, .. } in found.iter().take(limit) {
             self.pace.spend(row.text.len())?;
             if !body.is_empty() {
                 body.push('\n');

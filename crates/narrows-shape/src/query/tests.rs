@@ -6,9 +6,9 @@ use expect_test::Expect;
 
 use super::*;
 
-fn limits() -> Limits<'static> {
+fn limits() -> QueryLimits<'static> {
     const NEVER: &Deadline<'static> = &Deadline::never();
-    Limits {
+    QueryLimits {
         deadline: NEVER,
         diff_until: None,
     }

@@ -9,7 +9,7 @@ use super::header::Headers;
 use super::pace::Pace;
 use super::pattern::Pattern;
 use super::span::{self, describe, merged, spans};
-use super::{Answer, LONG_LINE, MAX_BYTES, Part, Query, Unit};
+use super::{Answer, LONG_LINE, MAX_BYTES, Query, QueryRange, Unit};
 use crate::prune::{Deadline, Lines};
 
 /// The characters shown on either side of a match in a long line, multiplied by one more than the
@@ -21,7 +21,7 @@ pub(super) fn apply<'a>(
     text: &'a str,
     deadline: &Deadline<'_>,
 ) -> Result<Answer<'a>, Refused> {
-    if let Part::Chars(start, end) = query.part {
+    if let QueryRange::Chars(start, end) = query.part {
         return chars(text, start, end, query.count_only);
     }
     let lines = Lines::new(text);
@@ -41,7 +41,7 @@ fn by_place<'a>(
     // Without numbers, a reader cannot see the boundaries between several ranges.
     let numbers = query.numbers.unwrap_or(ranges.len() > 1);
     let shown = limited(ranges, query.limit);
-    let is_whole = matches!(query.part, Part::Whole) && query.limit.is_none();
+    let is_whole = matches!(query.part, QueryRange::Whole) && query.limit.is_none();
     let mut summary = describe("lines", &shown, lines.len());
     let body = if query.count_only {
         let count: usize = shown.iter().map(Range::len).sum();
@@ -118,7 +118,7 @@ fn chars(text: &str, start: i64, end: i64, count_only: bool) -> Result<Answer<'_
         unit: Unit::Chars,
         total,
         matched: None,
-        spans: vec![super::Span {
+        spans: vec![super::ScannedRange {
             start: first,
             end: last,
         }],

@@ -12,14 +12,14 @@ static DOMAINS: LazyLock<ConceptTable> =
 
 /// The weight of each domain in a text.
 #[derive(Clone, Debug)]
-pub(super) struct Profile(Vec<f32>);
+pub(super) struct DomainProfile(Vec<f32>);
 
 /// Reduces the weight of short queries, because a single word is weak evidence for a domain.
 const DOUBT: f32 = 0.5;
 
-impl Profile {
-    pub(super) fn new() -> Profile {
-        Profile(vec![0.0; DOMAINS.len()])
+impl DomainProfile {
+    pub(super) fn new() -> DomainProfile {
+        DomainProfile(vec![0.0; DOMAINS.len()])
     }
 
     /// Adds words of a server or of its tools.
@@ -39,8 +39,8 @@ impl Profile {
         words: &[Word],
         said: &[QueryWord],
         text: &str,
-    ) -> Profile {
-        let mut profile = Profile::new();
+    ) -> DomainProfile {
+        let mut profile = DomainProfile::new();
         profile.add_words(language, words, |at| {
             said.get(at).map_or(1.0, |said| said.weight)
         });
@@ -54,7 +54,7 @@ impl Profile {
     }
 
     /// Returns the similarity of two profiles, from 0 to 1.
-    pub(super) fn likeness(&self, other: &Profile) -> f32 {
+    pub(super) fn likeness(&self, other: &DomainProfile) -> f32 {
         self.0.iter().zip(&other.0).map(|(a, b)| a * b).sum()
     }
 

@@ -3,7 +3,7 @@
 
 use super::actions::Actions;
 use super::concepts::CONCEPTS;
-use super::domains::Profile;
+use super::domains::DomainProfile;
 use super::query_words;
 use crate::terms::{self, ConceptMember, Language, Word};
 
@@ -35,7 +35,7 @@ pub(super) struct Line {
     pub(super) asks: Vec<Ask>,
     /// The wanted actions, if the line indicates any.
     pub(super) actions: Actions,
-    pub(super) about: Profile,
+    pub(super) about: DomainProfile,
 }
 
 /// A word or phrase to search for.
@@ -81,7 +81,7 @@ impl Line {
             } else {
                 Actions::default()
             },
-            about: Profile::of_query(language, &words, &said, text),
+            about: DomainProfile::of_query(language, &words, &said, text),
         };
         let weights: Vec<f32> = said.iter().map(|said| said.weight).collect();
         let mut phrase_end = 0;

@@ -172,15 +172,15 @@ fn the_limit_cuts_the_end_off() {
 
 #[test]
 fn equals_stay_in_order_and_answers_the_same() {
-    let twins: Catalogue<'_> = &[
+    let duplicates: Catalogue<'_> = &[
         ("a", &[("go", "Goes."), ("go", "Goes.")]),
         ("a", &[("go", "Goes.")]),
     ];
-    let first = index(twins).search("go", None, 10);
+    let first = index(duplicates).search("go", None, 10);
     let order: Vec<usize> = first.iter().map(|hit| hit.tool).collect();
     assert_eq!(order, [0, 1, 2]);
     for _ in 0..5 {
-        assert_eq!(index(twins).search("go", None, 10), first);
+        assert_eq!(index(duplicates).search("go", None, 10), first);
     }
 }
 

@@ -85,7 +85,7 @@ fn is_kept(number: &str) -> bool {
     }
     match number.parse::<f64>() {
         Ok(double) if double.is_finite() => {
-            Decimal::of(number) == Decimal::of(&format!("{double:e}"))
+            DecimalDigits::of(number) == DecimalDigits::of(&format!("{double:e}"))
         }
         _ => false,
     }
@@ -94,12 +94,12 @@ fn is_kept(number: &str) -> bool {
 /// A number by its digits, without leading and trailing zeros, and the power of ten of the last
 /// digit.
 #[derive(PartialEq)]
-struct Decimal {
+struct DecimalDigits {
     digits: String,
     exponent: i64,
 }
 
-impl Decimal {
+impl DecimalDigits {
     /// Parses a number without its sign, which reading a double never changes.
     fn of(number: &str) -> Option<Self> {
         let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 /// The types of JSON Schema that TypeScript distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SchemaType {
     String,
     Number,
     Boolean,
@@ -27,7 +27,7 @@ pub(super) struct Facets<'a> {
     /// Set if one of the schemas allows nothing.
     pub(super) is_never: bool,
     pub(super) is_nullable: bool,
-    pub(super) kinds: Option<Vec<Kind>>,
+    pub(super) kinds: Option<Vec<SchemaType>>,
     pub(super) literals: Option<Vec<&'a Value>>,
     /// The properties in order of appearance, each with all its schemas.
     pub(super) properties: Vec<(&'a str, Vec<&'a Value>)>,
@@ -51,7 +51,7 @@ pub(super) struct Tuple<'a> {
 }
 
 /// Keywords that determine a type, as opposed to those that only describe it.
-const TELLING: &[&str] = &[
+const TYPE_KEYWORDS: &[&str] = &[
     "additionalProperties",
     "allOf",
     "anyOf",
@@ -69,7 +69,7 @@ const TELLING: &[&str] = &[
 
 /// Returns `true` if `schema` has keywords that determine a type, other than `except`.
 pub(super) fn tells_more_than(schema: &Map<String, Value>, except: &str) -> bool {
-    TELLING
+    TYPE_KEYWORDS
         .iter()
         .any(|&key| key != except && schema.contains_key(key))
 }
@@ -174,7 +174,7 @@ impl<'a> Facets<'a> {
         });
     }
 
-    fn narrow_kinds(&mut self, kinds: Vec<Kind>) {
+    fn narrow_kinds(&mut self, kinds: Vec<SchemaType>) {
         match &mut self.kinds {
             Some(before) => before.retain(|kind| kinds.contains(kind)),
             none => *none = Some(kinds),
@@ -202,7 +202,7 @@ fn literal_key(value: &Value) -> Option<String> {
 }
 
 /// Returns the types that the keyword lists, or `None` if it is not valid.
-fn kinds(value: &Value) -> Option<Vec<Kind>> {
+fn kinds(value: &Value) -> Option<Vec<SchemaType>> {
     let names = match value {
         Value::String(_) => std::slice::from_ref(value),
         Value::Array(names) if !names.is_empty() => names.as_slice(),
@@ -211,13 +211,13 @@ fn kinds(value: &Value) -> Option<Vec<Kind>> {
     let mut kinds = Vec::new();
     for name in names {
         let kind = match name.as_str() {
-            Some("string") => Kind::String,
-            Some("number" | "integer") => Kind::Number,
-            Some("boolean") => Kind::Boolean,
-            Some("null") => Kind::Null,
-            Some("object") => Kind::Object,
-            Some("array") => Kind::Array,
-            _ => Kind::Unknown,
+            Some("string") => SchemaType::String,
+            Some("number" | "integer") => SchemaType::Number,
+            Some("boolean") => SchemaType::Boolean,
+            Some("null") => SchemaType::Null,
+            Some("object") => SchemaType::Object,
+            Some("array") => SchemaType::Array,
+            _ => SchemaType::Unknown,
         };
         if !kinds.contains(&kind) {
             kinds.push(kind);

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::error::NotJson;
-use crate::json::{mended, string_end};
+use crate::json::{replace_lone_surrogates, string_end};
 use crate::mask;
 
 /// The depth limit of the tree parser. A schema of 64 levels fits.
@@ -46,7 +46,7 @@ fn simplified(text: &str) -> String {
             // strings.
             match text.get(start..at) {
                 Some(number) if is_number(&byte) => simple.push_str(&finite(number)),
-                Some(string) if byte == b'"' => simple.push_str(&mended(string)),
+                Some(string) if byte == b'"' => simple.push_str(&replace_lone_surrogates(string)),
                 Some(token) => simple.push_str(token),
                 None => {}
             }

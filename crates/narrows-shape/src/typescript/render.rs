@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::comment::comment;
-use super::facets::{Facets, Kind, Tuple, tells_more_than};
+use super::facets::{Facets, SchemaType, Tuple, tells_more_than};
 use super::name;
 use super::text::Type;
 use super::{TypeScript, TypeScriptOptions};
@@ -96,7 +96,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// Returns the type of one schema.
-    fn schema(&mut self, schema: &'a Value, hint: Option<&[Kind]>) -> Type {
+    fn schema(&mut self, schema: &'a Value, hint: Option<&[SchemaType]>) -> Type {
         match schema {
             Value::Bool(false) => Type::never(),
             Value::Object(keywords) => match lone_reference(keywords) {
@@ -136,7 +136,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// Returns the type of a value that all of `schemas` describe.
-    fn all_of(&mut self, schemas: &[&'a Value], hint: Option<&[Kind]>) -> Type {
+    fn all_of(&mut self, schemas: &[&'a Value], hint: Option<&[SchemaType]>) -> Type {
         let (mut facets, others, merged) = self.gather(schemas);
         let said = comment(&facets.schemas, self.options);
         self.burn(said.len());
@@ -149,7 +149,7 @@ impl<'a> Renderer<'a> {
             && !facets.is_about_objects()
             && !facets.is_about_arrays();
         if says_nothing {
-            facets.kinds = hint.map(<[Kind]>::to_vec);
+            facets.kinds = hint.map(<[SchemaType]>::to_vec);
         }
         factors.extend(self.narrowed(&mut facets));
         for target in merged {
@@ -224,14 +224,14 @@ impl<'a> Renderer<'a> {
         let unions = std::mem::take(&mut facets.unions);
         let implied = facets.kinds.is_none();
         let kinds = facets.kinds.clone().unwrap_or_else(|| {
-            let object = facets.is_about_objects().then_some(Kind::Object);
-            let array = facets.is_about_arrays().then_some(Kind::Array);
+            let object = facets.is_about_objects().then_some(SchemaType::Object);
+            let array = facets.is_about_arrays().then_some(SchemaType::Array);
             object.into_iter().chain(array).collect()
         });
         if kinds.is_empty() && !implied {
             return vec![Type::never()];
         }
-        if kinds.contains(&Kind::Object) {
+        if kinds.contains(&SchemaType::Object) {
             facets.list_required();
         }
         let mut factors = Vec::new();
@@ -257,15 +257,15 @@ impl<'a> Renderer<'a> {
         factors
     }
 
-    fn kind(&mut self, kind: Kind, facets: &Facets<'a>) -> Type {
+    fn kind(&mut self, kind: SchemaType, facets: &Facets<'a>) -> Type {
         match kind {
-            Kind::String => Type::of("string"),
-            Kind::Number => Type::of("number"),
-            Kind::Boolean => Type::of("boolean"),
-            Kind::Null => Type::of("null"),
-            Kind::Unknown => Type::unknown(),
-            Kind::Object => self.object(facets),
-            Kind::Array => self.array(facets),
+            SchemaType::String => Type::of("string"),
+            SchemaType::Number => Type::of("number"),
+            SchemaType::Boolean => Type::of("boolean"),
+            SchemaType::Null => Type::of("null"),
+            SchemaType::Unknown => Type::unknown(),
+            SchemaType::Object => self.object(facets),
+            SchemaType::Array => self.array(facets),
         }
     }
 

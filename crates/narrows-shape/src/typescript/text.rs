@@ -10,13 +10,13 @@ const MAX_PRODUCT: usize = 1_000;
 /// A union of one or more members; most types have one.
 #[derive(Debug, Clone)]
 pub(super) struct Type {
-    members: Vec<Member>,
+    members: Vec<UnionMember>,
     /// The comment for the whole type, without delimiters.
     comment: String,
 }
 
 #[derive(Debug, Clone)]
-struct Member {
+struct UnionMember {
     text: String,
     is_intersection: bool,
     comment: String,
@@ -25,7 +25,7 @@ struct Member {
 impl Type {
     pub(super) fn of(text: impl Into<String>) -> Self {
         Self {
-            members: vec![Member {
+            members: vec![UnionMember {
                 text: text.into(),
                 is_intersection: false,
                 comment: String::new(),
@@ -45,7 +45,7 @@ impl Type {
     /// Joins members with ` | ` and removes duplicates. Two members that differ only in their
     /// comments become one with both comments.
     pub(super) fn union(types: impl IntoIterator<Item = Type>) -> Self {
-        let mut members: Vec<Member> = Vec::new();
+        let mut members: Vec<UnionMember> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         for member in types.into_iter().flat_map(Type::into_members) {
             match places.get(&member.text) {
@@ -72,19 +72,19 @@ impl Type {
         {
             return only;
         }
-        let mut telling: Vec<Type> = types.into_iter().filter(|t| !t.is_unknown()).collect();
+        let mut informative: Vec<Type> = types.into_iter().filter(|t| !t.is_unknown()).collect();
         // Omitting a factor makes the type wider, but not wrong.
         let mut product = 1_usize;
-        telling.retain(|factor| {
+        informative.retain(|factor| {
             let larger = product.saturating_mul(factor.members.len());
             let fits = larger <= MAX_PRODUCT || product == 1;
             product = if fits { larger } else { product };
             fits
         });
-        if telling.len() <= 1 {
-            return telling.pop().unwrap_or_else(Self::unknown);
+        if informative.len() <= 1 {
+            return informative.pop().unwrap_or_else(Self::unknown);
         }
-        let mut texts: Vec<String> = telling.into_iter().map(Type::into_factor).collect();
+        let mut texts: Vec<String> = informative.into_iter().map(Type::into_factor).collect();
         let mut seen = HashSet::new();
         texts.retain(|text| seen.insert(text.clone()));
         let mut whole = Self::of(texts.join(" & "));
@@ -162,7 +162,7 @@ impl Type {
     }
 
     /// Returns the members of a union. A union with a comment stays together as one member.
-    fn into_members(mut self) -> Vec<Member> {
+    fn into_members(mut self) -> Vec<UnionMember> {
         if self.comment.is_empty() {
             return self.members;
         }
@@ -172,7 +172,7 @@ impl Type {
             append_comment(&mut member.comment, &inner);
             return self.members;
         }
-        vec![Member {
+        vec![UnionMember {
             text: self.into_factor(),
             is_intersection: false,
             comment,

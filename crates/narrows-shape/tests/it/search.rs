@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use crate::invariants;
 
 /// Generates words of tools and queries, words of other languages, and arbitrary text.
-fn word() -> impl Strategy<Value = String> {
+fn any_word() -> impl Strategy<Value = String> {
     let known = prop::sample::select(vec![
         "list",
         "delete_issue",
@@ -32,7 +32,7 @@ fn word() -> impl Strategy<Value = String> {
 }
 
 fn text(words: std::ops::Range<usize>) -> impl Strategy<Value = String> {
-    prop::collection::vec(word(), words).prop_map(|words| words.join(" "))
+    prop::collection::vec(any_word(), words).prop_map(|words| words.join(" "))
 }
 
 proptest! {

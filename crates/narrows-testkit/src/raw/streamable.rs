@@ -21,14 +21,14 @@ pub struct Posts {
     /// The session id, assigned by `initialize`.
     session: Option<String>,
     revision: Option<String>,
-    sender: mpsc::UnboundedSender<Heard>,
-    heard: mpsc::UnboundedReceiver<Heard>,
+    sender: mpsc::UnboundedSender<Received>,
+    received: mpsc::UnboundedReceiver<Received>,
     /// Tasks that read the open streams, one each. They end with the client.
     readers: JoinSet<()>,
 }
 
 #[derive(Debug)]
-enum Heard {
+enum Received {
     Message(String),
     /// The stream of the GET has ended.
     End,
@@ -39,7 +39,7 @@ enum Heard {
 impl Streamable {
     /// Creates a client of the server at `host:port`, without a session.
     pub fn at(address: &str, path: &str) -> Streamable {
-        let (sender, heard) = mpsc::unbounded_channel();
+        let (sender, received) = mpsc::unbounded_channel();
         Client::on(Posts {
             address: address.to_owned(),
             path: path.to_owned(),
@@ -47,7 +47,7 @@ impl Streamable {
             session: None,
             revision: None,
             sender,
-            heard,
+            received,
             readers: JoinSet::new(),
         })
     }
@@ -75,7 +75,7 @@ impl Posts {
         } else if method == Some("initialize") {
             self.greet(answer(http).await.into_response().await);
         } else {
-            self.readers.spawn(hear_answer(http, self.sender.clone()));
+            self.readers.spawn(read_answer(http, self.sender.clone()));
         }
         if method == Some("notifications/initialized") {
             self.listen().await;
@@ -89,8 +89,8 @@ impl Posts {
         let revision = &response.message()["result"]["protocolVersion"];
         self.revision = revision.as_str().map(Into::into);
         for text in response.messages() {
-            let heard = Heard::Message(text);
-            self.sender.send(heard).expect("we hold the other end");
+            let received = Received::Message(text);
+            self.sender.send(received).expect("we hold the other end");
         }
     }
 
@@ -103,9 +103,9 @@ impl Posts {
         let sender = self.sender.clone();
         self.readers.spawn(async move {
             while let Some(text) = events.read_message().await {
-                let _ = sender.send(Heard::Message(text));
+                let _ = sender.send(Received::Message(text));
             }
-            let _ = sender.send(Heard::End);
+            let _ = sender.send(Received::End);
         });
     }
 
@@ -132,10 +132,10 @@ impl Line for Posts {
 
     fn next_text(&mut self) -> Waiting<'_, Option<String>> {
         Box::pin(async {
-            match self.heard.recv().await.expect("we hold the other end") {
-                Heard::Message(text) => Some(text),
-                Heard::End => None,
-                Heard::Failure(why) => panic!("{why}"),
+            match self.received.recv().await.expect("we hold the other end") {
+                Received::Message(text) => Some(text),
+                Received::End => None,
+                Received::Failure(why) => panic!("{why}"),
             }
         })
     }
@@ -156,25 +156,27 @@ async fn answer(http: Http) -> Events {
 }
 
 /// Reads the response to one request, an event stream or a single message.
-async fn hear_answer(http: Http, sender: mpsc::UnboundedSender<Heard>) {
+async fn read_answer(http: Http, sender: mpsc::UnboundedSender<Received>) {
     // The client may have been dropped meanwhile.
-    let say = |heard| drop(sender.send(heard));
+    let say = |received| drop(sender.send(received));
     let mut events = match http.into_events().await {
         Ok(events) => events,
-        Err(why) => return say(Heard::Failure(why)),
+        Err(why) => return say(Received::Failure(why)),
     };
     let kind = events.head.header("content-type").unwrap_or_default();
     if events.head.status == 200 && kind.starts_with("text/event-stream") {
         while let Some(text) = events.read_message().await {
-            say(Heard::Message(text));
+            say(Received::Message(text));
         }
         return;
     }
     let response = events.into_response().await;
     match response.status {
-        200 => say(Heard::Message(response.text())),
+        200 => say(Received::Message(response.text())),
         // A cancelled request has no response.
         202 if response.body.is_empty() => {}
-        _ => say(Heard::Failure(format!("the request failed: {response:?}"))),
+        _ => say(Received::Failure(format!(
+            "the request failed: {response:?}"
+        ))),
     }
 }

@@ -15,7 +15,7 @@ use super::reply::{Body, response};
 use super::server::{Output, Outputs};
 use super::{LineEnd, SseOptions};
 
-pub(super) struct Events {
+pub(super) struct EventBody {
     /// Sent before all other output.
     pub(super) first: Option<Output>,
     /// The formatting of events; other options are ignored.
@@ -53,9 +53,9 @@ pub(super) enum Ended {
     ByClient,
 }
 
-impl Events {
-    pub(super) fn new(connection: Connection, outputs: Outputs, ends: Ends) -> Events {
-        Events {
+impl EventBody {
+    pub(super) fn new(connection: Connection, outputs: Outputs, ends: Ends) -> EventBody {
+        EventBody {
             first: None,
             form: SseOptions::default(),
             connection,
@@ -104,7 +104,7 @@ impl Events {
     }
 }
 
-impl hyper::body::Body for Events {
+impl hyper::body::Body for EventBody {
     type Data = Bytes;
     type Error = io::Error;
 
@@ -130,7 +130,7 @@ impl hyper::body::Body for Events {
     }
 }
 
-impl Drop for Events {
+impl Drop for EventBody {
     fn drop(&mut self) {
         let ended = match self.state {
             State::Open => Ended::ByClient,

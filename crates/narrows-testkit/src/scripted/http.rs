@@ -7,9 +7,9 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::connection::Connection;
-use super::events::{Ends, Events};
+use super::events::{Ends, EventBody};
 use super::reply::{Answer, Body, header, hung_up, plain, status, whole};
-use super::server::{Output, Server};
+use super::server::{Output, ScriptedServer};
 use super::state::{General, ListenerState};
 
 const SESSION: &str = "mcp-session-id";
@@ -45,11 +45,11 @@ pub(super) async fn answer(
 async fn post(at: &ListenerState, connection: Connection, text: &str, message: &Value) -> Answer {
     let server = &at.server;
     if message["method"].is_null() || message.get("id").is_none() {
-        server.hear(text, &at.general.sender);
+        server.handle(text, &at.general.sender);
         return Ok(plain(StatusCode::ACCEPTED, ""));
     }
     let (out, mut outputs) = mpsc::unbounded_channel();
-    server.hear(text, &out);
+    server.handle(text, &out);
     drop(out);
     let first = outputs.recv().await;
     let mut response = match first {
@@ -63,7 +63,7 @@ async fn post(at: &ListenerState, connection: Connection, text: &str, message: &
             whole(StatusCode::OK, "application/json", answer)
         }
         first => {
-            let mut events = Events::new(connection, outputs, Ends::AfterAnswer);
+            let mut events = EventBody::new(connection, outputs, Ends::AfterAnswer);
             events.first = first;
             events.into_response()
         }
@@ -87,14 +87,14 @@ fn get(general: &General, connection: Connection) -> Response<Body> {
     let Some(outputs) = taken else {
         return plain(StatusCode::CONFLICT, "there is a stream already");
     };
-    let mut events = Events::new(connection, outputs, Ends::AfterAnswer);
+    let mut events = EventBody::new(connection, outputs, Ends::AfterAnswer);
     events.on_end(move |outputs, _| {
         *home.lock().expect("nothing panics here") = Some(outputs);
     });
     events.into_response()
 }
 
-fn refuse_session(server: &Server, head: &Parts) -> Option<Response<Body>> {
+fn refuse_session(server: &ScriptedServer, head: &Parts) -> Option<Response<Body>> {
     if !server.script.http.sessions {
         return None;
     }

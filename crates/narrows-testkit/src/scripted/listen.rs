@@ -16,12 +16,12 @@ use tokio::sync::mpsc;
 
 use super::connection::{Connection, Wire};
 use super::reply::{Answer, header, plain, status};
-use super::server::{Output, Server};
+use super::server::{Output, ScriptedServer};
 use super::state::{General, ListenerState, Streams};
 use super::{http as streamable, rpc, sse, websocket};
 
 /// Prints the address and serves until stdin ends, which happens when the test ends.
-pub(super) async fn serve(server: Arc<Server>) -> io::Result<()> {
+pub(super) async fn serve(server: Arc<ScriptedServer>) -> io::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
     println!("{address}");

@@ -8,12 +8,12 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::reply::{Answer, hung_up, status, whole};
-use super::server::{Output, Server};
+use super::server::{Output, ScriptedServer};
 
-pub(super) async fn post(server: &Arc<Server>, text: &str) -> Answer {
+pub(super) async fn post(server: &Arc<ScriptedServer>, text: &str) -> Answer {
     let message: Value = serde_json::from_str(text).unwrap_or_default();
     let (out, mut outputs) = mpsc::unbounded_channel();
-    server.hear(text, &out);
+    server.handle(text, &out);
     drop(out);
     if message["method"].is_null() || message.get("id").is_none() {
         return Ok(status(

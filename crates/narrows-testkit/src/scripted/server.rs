@@ -43,7 +43,7 @@ pub(super) type Out = mpsc::UnboundedSender<Output>;
 
 pub(super) type Outputs = mpsc::UnboundedReceiver<Output>;
 
-pub(super) struct Server {
+pub(super) struct ScriptedServer {
     pub(super) script: Script,
     folder: PathBuf,
     pub(super) lists: Mutex<Lists>,
@@ -55,9 +55,9 @@ pub(super) struct Server {
     pub(super) sessions: Mutex<Vec<String>>,
 }
 
-impl Server {
-    pub(super) fn new(script: Script, folder: &Path) -> Arc<Server> {
-        let server = Server {
+impl ScriptedServer {
+    pub(super) fn new(script: Script, folder: &Path) -> Arc<ScriptedServer> {
+        let server = ScriptedServer {
             lists: Mutex::new(script.lists.clone()),
             script,
             folder: folder.to_owned(),
@@ -77,24 +77,24 @@ impl Server {
 
     pub(super) async fn start(self: &Arc<Self>, out: &Out) {
         let steps = self.script.at_start.clone();
-        Turn::new(self, Value::Null, out).run(&steps).await;
+        Exchange::new(self, Value::Null, out).run(&steps).await;
     }
 
     /// Handles one message. Each request runs in its own task.
-    pub(super) fn hear(self: &Arc<Self>, text: &str, out: &Out) {
+    pub(super) fn handle(self: &Arc<Self>, text: &str, out: &Out) {
         let Ok(message) = serde_json::from_str::<Value>(text) else {
             return;
         };
         match (message["method"].as_str(), message.get("id")) {
             (Some(_), Some(_)) => {
                 let (server, out) = (self.clone(), out.clone());
-                tokio::spawn(async move { Turn::new(&server, message, &out).answer().await });
+                tokio::spawn(async move { Exchange::new(&server, message, &out).answer().await });
             }
             (Some("notifications/initialized"), None) => {
                 let (server, out) = (self.clone(), out.clone());
                 tokio::spawn(async move {
                     let steps = server.script.after_initialized.clone();
-                    Turn::new(&server, message, &out).run(&steps).await;
+                    Exchange::new(&server, message, &out).run(&steps).await;
                 });
             }
             (Some(_), None) => {}
@@ -144,17 +144,17 @@ impl Server {
 }
 
 /// The handling of one message.
-pub(super) struct Turn<'a> {
-    pub(super) server: &'a Arc<Server>,
+pub(super) struct Exchange<'a> {
+    pub(super) server: &'a Arc<ScriptedServer>,
     pub(super) message: Value,
     out: &'a Out,
     answers: Vec<Value>,
     answered: bool,
 }
 
-impl<'a> Turn<'a> {
-    fn new(server: &'a Arc<Server>, message: Value, out: &'a Out) -> Self {
-        Turn {
+impl<'a> Exchange<'a> {
+    fn new(server: &'a Arc<ScriptedServer>, message: Value, out: &'a Out) -> Self {
+        Exchange {
             server,
             message,
             out,
@@ -184,20 +184,20 @@ impl<'a> Turn<'a> {
             Step::ReplyParams => self.reply_text(&self.message["params"].to_string()),
             Step::ReplyAnswers => self.reply_text(&Value::from(self.answers.clone()).to_string()),
             Step::ReplyLength(length) => self.reply_text(&"x".repeat(*length)),
-            Step::ReplySurroundings => self.reply_text(&surroundings().to_string()),
+            Step::ReplyEnvironment => self.reply_text(&surroundings().to_string()),
             Step::Wait(name) => self.wait(name).await,
             Step::Reach(name) => drop(File::create(self.file(&format!("reached-{name}")))),
             Step::Stall => std::future::pending().await,
             Step::Block(name) => self.block(name),
             Step::Mute => self.server.mute.store(true, Ordering::Relaxed),
             Step::CloseOutput => close_output(),
-            Step::Notify { method, params } => self.say(format!(
+            Step::Notify { method, params } => self.send(format!(
                 r#"{{"jsonrpc":"2.0","method":{},"params":{params}}}"#,
                 Value::from(method.as_str())
             )),
             Step::Progress { progress, total } => self.progress(*progress, *total),
             Step::Ask { method, params } => self.ask(method, params).await,
-            Step::Say(text) => self.say(text.clone()),
+            Step::Say(text) => self.send(text.clone()),
             Step::Complain { lines, text } => complain(*lines, text),
             Step::Spawn(kind) => self.spawn(*kind),
             Step::Relist(lists) => {
@@ -271,7 +271,7 @@ impl<'a> Turn<'a> {
             .expect("no step panics")
             .insert(id.clone(), sender);
         let method = Value::from(method);
-        self.say(format!(
+        self.send(format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":{method},"params":{params}}}"#
         ));
         if let Ok(mut answer) = answer.await {
@@ -288,7 +288,7 @@ impl<'a> Turn<'a> {
         let token = &self.message["params"]["_meta"]["progressToken"];
         if !token.is_null() {
             let params = json!({ "progressToken": token, "progress": progress, "total": total });
-            self.say(
+            self.send(
                 json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params })
                     .to_string(),
             );
@@ -343,7 +343,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    fn say(&self, text: String) {
+    fn send(&self, text: String) {
         self.put(Output::Message(text));
     }
 

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use super::Endpoint;
 use super::connection::Connection;
-use super::events::{Ended, Ends, Events, event};
+use super::events::{Ended, Ends, EventBody, event};
 use super::reply::{Body, plain, status};
 use super::server::Output;
 use super::state::ListenerState;
@@ -31,7 +31,7 @@ pub(super) fn open(at: &Arc<ListenerState>, connection: Connection) -> Response<
         out.send(output).expect("we hold the other end");
     }
     let home = at.clone();
-    let mut events = Events::new(connection, outputs, Ends::Never);
+    let mut events = EventBody::new(connection, outputs, Ends::Never);
     events.form = options.clone();
     events.on_end(move |_, ended| {
         home.forget_stream(&id);
@@ -51,12 +51,12 @@ pub(super) async fn post(at: &ListenerState, head: &Parts, text: &str) -> Respon
     };
     let message: Value = serde_json::from_str(text).unwrap_or_default();
     if !at.server.may_give_status(&message) {
-        at.server.hear(text, &stream);
+        at.server.handle(text, &stream);
         return plain(StatusCode::ACCEPTED, "Accepted");
     }
     // The first output shows whether the script actually answers with a status.
     let (out, mut outputs) = mpsc::unbounded_channel();
-    at.server.hear(text, &out);
+    at.server.handle(text, &out);
     drop(out);
     let mut next = outputs.recv().await;
     if let Some(Output::Status {

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
 
-use super::server::{Out, Output, Outputs, Server};
+use super::server::{Out, Output, Outputs, ScriptedServer};
 
 /// State shared by all connections.
 pub(super) struct ListenerState {
-    pub(super) server: Arc<Server>,
+    pub(super) server: Arc<ScriptedServer>,
     pub(super) address: SocketAddr,
     pub(super) general: General,
     pub(super) streams: Streams,

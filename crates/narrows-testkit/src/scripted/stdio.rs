@@ -7,16 +7,16 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Stdin};
 use tokio::sync::mpsc;
 
 use super::Framing;
-use super::server::{Output, Outputs, Server};
+use super::server::{Output, Outputs, ScriptedServer};
 
-pub(super) async fn serve(server: Arc<Server>) -> io::Result<()> {
+pub(super) async fn serve(server: Arc<ScriptedServer>) -> io::Result<()> {
     let (out, outputs) = mpsc::unbounded_channel();
     let writer = tokio::spawn(write(server.script.framing, outputs));
     server.start(&out).await;
     let mut stdin = BufReader::new(tokio::io::stdin());
     while let Some(message) = read(server.script.framing, &mut stdin).await? {
         server.record(&message);
-        server.hear(&message, &out);
+        server.handle(&message, &out);
     }
     if server.script.ignore_eof {
         std::future::pending::<()>().await;

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::server::{Server, Turn};
+use super::server::{Exchange, ScriptedServer};
 
-impl Server {
+impl ScriptedServer {
     fn capabilities(&self) -> String {
         if let Some(capabilities) = &self.script.capabilities {
             return capabilities.clone();
@@ -24,7 +24,7 @@ impl Server {
     }
 }
 
-impl Turn<'_> {
+impl Exchange<'_> {
     /// Answers the request as a working server does.
     pub(super) fn usual(&mut self) {
         let params = self.message["params"].clone();

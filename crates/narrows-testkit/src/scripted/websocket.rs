@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use super::WebSocketOptions;
 use super::connection::Connection;
 use super::reply::{Body, header, plain};
-use super::server::{Out, Output, Outputs, Server};
+use super::server::{Out, Output, Outputs, ScriptedServer};
 use super::state::ListenerState;
 use crate::websocket::{
     Assembly, BINARY, Frame, Message, PING, PONG, Role, SUBPROTOCOL, TEXT, accept_key,
@@ -66,7 +66,7 @@ async fn converse(at: &ListenerState, connection: impl AsyncRead + AsyncWrite) {
 }
 
 /// Returns when the client has disconnected without a close frame.
-async fn listen(server: &Arc<Server>, reader: impl AsyncRead + Unpin, out: &Out) {
+async fn listen(server: &Arc<ScriptedServer>, reader: impl AsyncRead + Unpin, out: &Out) {
     let mut reader = BufReader::new(reader);
     let mut assembly = Assembly::of(Role::Client);
     let note = |what: Value| server.record(&what.to_string());
@@ -78,7 +78,7 @@ async fn listen(server: &Arc<Server>, reader: impl AsyncRead + Unpin, out: &Out)
         match assembly.next(&mut reader).await {
             Ok(Some(Message::Text(text))) => {
                 server.record(&text);
-                server.hear(&text, out);
+                server.handle(&text, out);
             }
             Ok(Some(Message::Binary(bytes))) => {
                 note(json!({ "websocket": "binary", "length": bytes.len() }));

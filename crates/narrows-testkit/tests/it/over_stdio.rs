@@ -226,7 +226,7 @@ async fn content_length_frames_work_on_both_sides() {
 async fn surroundings_are_told() {
     let server = Script::new("alpha")
         .plain_tool("where")
-        .on_tool("where", [Step::ReplySurroundings])
+        .on_tool("where", [Step::ReplyEnvironment])
         .install();
     let mut command = Command::new(server.command());
     let mut client = Stdio::start(
@@ -237,9 +237,9 @@ async fn surroundings_are_told() {
             .current_dir("/"),
     );
     let answer = client.call_tool("where", json!({})).await;
-    let told: serde_json::Value = serde_json::from_str(text(&answer)).expect("JSON");
+    let reported: serde_json::Value = serde_json::from_str(text(&answer)).expect("JSON");
     assert_eq!(
-        told,
+        reported,
         json!({ "cwd": "/", "args": server.args(), "env": { "A": "b" } })
     );
 }

@@ -210,8 +210,8 @@ async fn the_client_ends_it_in_any_way() {
     client.send_frame(Frame::close(1001, "away")).await;
     assert_eq!(client.next_message().await, Some(close(1001, "")));
     assert_eq!(client.next_message().await, None);
-    let told = r#"{"websocket":"close","code":1001,"reason":"away"}"#;
-    server.received_with(told).await;
+    let reported = r#"{"websocket":"close","code":1001,"reason":"away"}"#;
+    server.received_with(reported).await;
 
     let mut client = connect().await;
     client.send_frame(Frame::new(CLOSE, "")).await;

@@ -47,7 +47,7 @@ fn a_chain_of_different_configurations_comes_to_an_end() {
         depth += 1;
         chain = Some(ancestry.for_children("a"));
     }
-    assert_eq!(depth, DEEPEST);
+    assert_eq!(depth, MAX_CHAIN_LENGTH);
 }
 
 #[test]

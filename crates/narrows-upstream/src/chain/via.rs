@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use narrows_wire::{Kind, Raw};
 
-use super::DEEPEST;
+use super::MAX_CHAIN_LENGTH;
 use crate::exchange::Notice;
 
 /// The `_meta` member that holds the marks, separated by commas.
@@ -27,9 +27,9 @@ pub fn of(holder: &Raw) -> Option<Arc<str>> {
 
 /// Returns true if something with these marks must not be forwarded, because it has already passed
 /// through this gateway or through too many gateways.
-pub fn leads_back(via: &str, mark: &str) -> bool {
+pub fn is_looped(via: &str, mark: &str) -> bool {
     let marks = || via.split(',').map(str::trim);
-    marks().any(|item| item == mark) || marks().nth(DEEPEST - 1).is_some()
+    marks().any(|item| item == mark) || marks().nth(MAX_CHAIN_LENGTH - 1).is_some()
 }
 
 /// Returns the number of gateways in the list of marks.
@@ -68,9 +68,9 @@ pub fn extended(via: Option<&str>, mark: &str) -> String {
 }
 
 /// Returns true if a server's notification has already passed through this gateway.
-pub fn has_notice_come_round(notice: &Notice, mark: &str) -> bool {
+pub fn is_looped_notice(notice: &Notice, mark: &str) -> bool {
     let via = notice.params.as_ref().and_then(of);
-    via.is_some_and(|via| leads_back(&via, mark))
+    via.is_some_and(|via| is_looped(&via, mark))
 }
 
 #[cfg(test)]

@@ -8,30 +8,30 @@ use bytes::Bytes;
 use narrows_wire::{Id, Incoming, Message, Notification, Raw, Request, Response, decode};
 use tokio::time::Instant;
 
-use super::{Asked, Duplex, Pending};
+use super::{AskRecipient, Duplex, Pending};
 use crate::exchange::{Ask, EventSink, Notice};
 use crate::failure::LinkError;
 use crate::handler::NotificationHandler;
 use crate::memory::{MemoryBudget, SMALL};
 use crate::offload;
-use crate::recipient::{CallsInFlight, LinkRule, Recipient, Unasked, recipient};
+use crate::recipient::{CallsInFlight, LinkRule, Recipient, ServerMessage, recipient};
 use crate::request::Origin;
 
 /// The longest pause in reading while the response budget is exceeded.
-const PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(1);
 
 /// The queue and the memory budget that a message was added to. The reader waits for them if they
 /// are full.
 #[derive(Default)]
-struct Filled {
+struct Backpressure {
     /// The queue that a notification was added to.
     queue: Option<EventSink>,
     /// The budget that a large response was charged to.
     memory: Option<Arc<MemoryBudget>>,
 }
 
-impl Filled {
-    fn add(&mut self, later: Filled) {
+impl Backpressure {
+    fn add(&mut self, later: Backpressure) {
         self.queue = later.queue.or(self.queue.take());
         self.memory = later.memory.or(self.memory.take());
     }
@@ -44,7 +44,7 @@ impl Duplex {
         frame: Bytes,
         handler: &Arc<dyn NotificationHandler>,
     ) -> Option<EventSink> {
-        let mut filled = Filled::default();
+        let mut filled = Backpressure::default();
         let text = frame.clone();
         match offload::run(frame.len(), move || decode(text)).await {
             Ok(Incoming::Single(message)) => filled = self.handle_message(message, handler),
@@ -57,7 +57,7 @@ impl Duplex {
                 }
             }
             Err(error @ narrows_wire::Error::Parse(_)) => {
-                self.note_garbage(&frame, &error);
+                self.log_unreadable(&frame, &error);
             }
             Err(error) => self.handle_invalid(error),
         }
@@ -65,7 +65,7 @@ impl Duplex {
         // All clients share the link, so the reader waits only as long as it takes to disconnect a
         // slow client.
         if let Some(memory) = filled.memory {
-            memory.settle(PAUSE).await;
+            memory.wait_below_limit(MAX_PAUSE).await;
         }
         filled.queue
     }
@@ -85,15 +85,15 @@ impl Duplex {
         self: &Arc<Self>,
         message: Message,
         handler: &Arc<dyn NotificationHandler>,
-    ) -> Filled {
-        self.vitals.heard();
-        let mut filled = Filled::default();
+    ) -> Backpressure {
+        self.liveness.record_activity();
+        let mut filled = Backpressure::default();
         match message {
             Message::Response(response) => filled.memory = self.handle_response(response),
             Message::Notification(notification) => {
                 filled.queue = self.handle_notification(notification, handler);
             }
-            Message::Request(request) => self.handle_question(request, handler),
+            Message::Request(request) => self.handle_ask(request, handler),
         }
         filled
     }
@@ -116,7 +116,7 @@ impl Duplex {
                     .map(|memory| memory.budget().clone());
             }
             // Late responses to cancelled calls are normal. Any other unknown id is a server error.
-            None if id.is_some_and(|id| self.given_up.lock().remove(&id).is_some()) => {}
+            None if id.is_some_and(|id| self.abandoned.lock().remove(&id).is_some()) => {}
             None => {
                 tracing::debug!(server = %self.server, "the server sent a response with an unknown id")
             }
@@ -132,19 +132,19 @@ impl Duplex {
         let Notification { method, params } = notification;
         let in_flight = || self.calls_in_flight();
         let rule = LinkRule::Channel(&in_flight);
-        match recipient(Unasked::Notification(&method), rule) {
+        match recipient(ServerMessage::Notification(&method), rule) {
             Recipient::Call(origin) => {
                 origin.notice(Notice::from_server(&self.server, method, params));
                 return Some(origin.into_owned().sink);
             }
             Recipient::Handler => {
-                let may_be_many = may_be_many(&method);
+                let is_frequent = is_frequent(&method);
                 handler.notice(Notice::from_server(&self.server, method, params));
-                return may_be_many.then(|| handler.outbox()).flatten();
+                return is_frequent.then(|| handler.outbox()).flatten();
             }
             Recipient::ProgressToken => return self.handle_progress(params),
-            Recipient::Asked => self.handle_cancellation(params),
-            Recipient::Nobody(_) => {
+            Recipient::AskRecipient => self.handle_cancellation(params),
+            Recipient::Refused(_) => {
                 tracing::debug!(server = %self.server, %method, "notification dropped: calls of several sessions are in flight");
             }
             Recipient::Link | Recipient::Unknown => {
@@ -158,9 +158,9 @@ impl Duplex {
         let id = params
             .and_then(|params| params.member("requestId"))
             .and_then(Id::from_raw);
-        let asked = |id| self.asked.lock().remove_entry(&id);
-        if let Some((id, asked)) = id.and_then(asked) {
-            self.withdraw(id, &asked);
+        let open_asks = |id| self.open_asks.lock().remove_entry(&id);
+        if let Some((id, open_asks)) = id.and_then(open_asks) {
+            self.withdraw(id, &open_asks);
         }
     }
 
@@ -169,7 +169,7 @@ impl Duplex {
         let token = params.member("progressToken")?;
         let mut pending = self.pending.lock();
         let entry = token.as_u64().and_then(|id| pending.get_mut(&id))?;
-        entry.alive = Instant::now();
+        entry.last_alive = Instant::now();
         let (Some(origin), Some(own)) = (&entry.origin, &entry.token) else {
             return None;
         };
@@ -179,18 +179,18 @@ impl Duplex {
         Some(origin.sink.clone())
     }
 
-    fn handle_question(self: &Arc<Self>, request: Request, handler: &Arc<dyn NotificationHandler>) {
+    fn handle_ask(self: &Arc<Self>, request: Request, handler: &Arc<dyn NotificationHandler>) {
         let in_flight = || self.calls_in_flight();
         let rule = LinkRule::Channel(&in_flight);
-        let recipient = recipient(Unasked::Question(&request.method), rule);
-        let asked = match &recipient {
-            Recipient::Call(origin) => Some(Asked::Call(origin.sink.clone())),
-            Recipient::Handler => Some(Asked::Handler(handler.clone())),
+        let recipient = recipient(ServerMessage::Ask(&request.method), rule);
+        let open_asks = match &recipient {
+            Recipient::Call(origin) => Some(AskRecipient::Call(origin.sink.clone())),
+            Recipient::Handler => Some(AskRecipient::Handler(handler.clone())),
             _ => None,
         };
         // Registered before the request is delivered, because the client may respond immediately.
-        if let Some(asked) = asked {
-            self.asked.lock().insert(request.id.clone(), asked);
+        if let Some(open_asks) = open_asks {
+            self.open_asks.lock().insert(request.id.clone(), open_asks);
         }
         let ask = Ask::from_server(&self.server, self.serial, self.clone(), request);
         recipient.ask(ask, &**handler);
@@ -217,9 +217,9 @@ impl Duplex {
             return CallsInFlight::None;
         };
         let now = Instant::now();
-        let mut given_up = self.given_up.lock();
-        given_up.retain(|_, (_, until)| *until > now);
-        match given_up
+        let mut abandoned = self.abandoned.lock();
+        abandoned.retain(|_, (_, until)| *until > now);
+        match abandoned
             .values()
             .any(|(session, _)| *session != origin.session)
         {
@@ -230,7 +230,7 @@ impl Duplex {
 }
 
 /// Returns true for notifications that a server may send faster than a client reads them.
-fn may_be_many(method: &str) -> bool {
+fn is_frequent(method: &str) -> bool {
     matches!(
         method,
         "notifications/message" | "notifications/elicitation/complete"

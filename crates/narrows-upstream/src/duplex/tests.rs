@@ -14,12 +14,12 @@ use super::*;
 use crate::exchange::{Ask, Asks, Cancel, Notice};
 
 /// The server end of the channel.
-struct Server {
-    to_link: mpsc::UnboundedSender<Arrival>,
+struct ServerEnd {
+    to_link: mpsc::UnboundedSender<ChannelEvent>,
     from_link: mpsc::Receiver<Bytes>,
 }
 
-impl Server {
+impl ServerEnd {
     async fn next(&mut self) -> Value {
         let message = tokio::time::timeout(Duration::from_secs(600), self.from_link.recv()).await;
         let message = message
@@ -29,23 +29,23 @@ impl Server {
     }
 
     fn send(&self, message: Value) {
-        let arrival = Arrival::Message(message.to_string().into());
+        let arrival = ChannelEvent::Message(message.to_string().into());
         assert!(self.to_link.send(arrival).is_ok());
     }
 
-    fn garbage(&self, text: &'static str) {
+    fn unreadable(&self, text: &'static str) {
         assert!(
             self.to_link
-                .send(Arrival::Message(Bytes::from_static(text.as_bytes())))
+                .send(ChannelEvent::Message(Bytes::from_static(text.as_bytes())))
                 .is_ok()
         );
     }
 }
 
 #[derive(Default)]
-struct Heard(Mutex<Vec<String>>);
+struct RecordingHandler(Mutex<Vec<String>>);
 
-impl NotificationHandler for Heard {
+impl NotificationHandler for RecordingHandler {
     fn notice(&self, notice: Notice) {
         self.0.lock().push(notice.method.into());
     }
@@ -59,7 +59,7 @@ impl NotificationHandler for Heard {
     }
 }
 
-fn channel() -> (Channel, Server) {
+fn channel() -> (Channel, ServerEnd) {
     let (outgoing, from_link) = mpsc::channel(16);
     let (to_link, incoming) = mpsc::unbounded_channel();
     let incoming = stream::unfold(incoming, |mut incoming| async {
@@ -73,24 +73,24 @@ fn channel() -> (Channel, Server) {
             incoming,
             closer,
         },
-        Server { to_link, from_link },
+        ServerEnd { to_link, from_link },
     )
 }
 
-async fn open() -> (Arc<Duplex>, Server, Arc<Heard>) {
+async fn open() -> (Arc<Duplex>, ServerEnd, Arc<RecordingHandler>) {
     let (channel, mut server) = channel();
     let hello = ClientHello {
         capabilities: Raw::empty_object(),
         client_info: Raw::empty_object(),
     };
-    let handler = Arc::new(Heard::default());
+    let handler = Arc::new(RecordingHandler::default());
     let heard: Arc<dyn NotificationHandler> = handler.clone();
     let opening = tokio::spawn(async move {
         Duplex::open(
             channel,
             "s".into(),
             1,
-            Quoting::default(),
+            MessageQuoter::default(),
             &hello,
             heard,
             Duration::from_secs(5),
@@ -146,7 +146,7 @@ async fn answers_find_their_requests_whatever_their_order() {
     };
     let (one, two) = (ask(1), ask(2));
     let (a, b) = (server.next().await, server.next().await);
-    server.garbage("this is no JSON");
+    server.unreadable("this is no JSON");
     server.send(json!({"jsonrpc":"2.0","id":4711,"result":"unknown id"}));
     for asked in [&b, &a] {
         server.send(json!({"jsonrpc":"2.0","id":asked["id"],"result":asked["params"]["n"]}));
@@ -221,12 +221,12 @@ async fn progress_prolongs_and_a_timeout_cancels() {
         task.await.expect("no panic"),
         Err(LinkError::Timeout(_))
     ));
-    let told = server.next().await;
+    let reported = server.next().await;
     assert_eq!(
-        (&told["method"], &told["params"]["requestId"]),
+        (&reported["method"], &reported["params"]["requestId"]),
         (&json!("notifications/cancelled"), &asked["id"])
     );
-    assert_eq!(told["params"]["reason"], "timeout");
+    assert_eq!(reported["params"]["reason"], "timeout");
 }
 
 #[tokio::test]
@@ -241,9 +241,9 @@ async fn a_call_that_is_dropped_is_cancelled_with_the_clients_reason() {
     };
     let asked = server.next().await;
     task.abort();
-    let told = server.next().await;
+    let reported = server.next().await;
     assert_eq!(
-        told["params"],
+        reported["params"],
         json!({"requestId": asked["id"], "reason": "changed my mind"})
     );
     // A late response to the cancelled call is ignored.
@@ -345,7 +345,7 @@ async fn the_end_of_the_link_ends_every_call() {
     };
     server.next().await;
     let failure = Failure::new(FailureKind::Process, "exited with status 1");
-    assert!(server.to_link.send(Arrival::Ended(failure)).is_ok());
+    assert!(server.to_link.send(ChannelEvent::Ended(failure)).is_ok());
     let Err(LinkError::Closed { failure, sent }) = task.await.expect("no panic") else {
         panic!("the link is closed")
     };
@@ -362,7 +362,7 @@ async fn the_end_of_the_link_ends_every_call() {
 #[tokio::test]
 async fn what_nobody_took_was_not_sent() {
     let (link, server, _) = open().await;
-    let Server { to_link, from_link } = server;
+    let ServerEnd { to_link, from_link } = server;
     // The channel to the server is closed, but the reason for it arrives later.
     drop(from_link);
     let task = {
@@ -372,7 +372,7 @@ async fn what_nobody_took_was_not_sent() {
     // All tasks run on one thread, so the call has now found that the channel is closed.
     tokio::task::yield_now().await;
     let failure = Failure::new(FailureKind::Process, "exited with status 1");
-    assert!(to_link.send(Arrival::Ended(failure)).is_ok());
+    assert!(to_link.send(ChannelEvent::Ended(failure)).is_ok());
     let outcome = task.await.expect("no panic");
     let unsent = matches!(outcome, Err(LinkError::Closed { sent: false, .. }));
     assert!(unsent, "{outcome:?}");
@@ -383,13 +383,13 @@ async fn only_what_can_be_read_is_a_sign_of_life() {
     let (link, server, _) = open().await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     let then = Instant::now();
-    server.garbage("Server started on port 3000");
-    server.garbage("{");
+    server.unreadable("Server started on port 3000");
+    server.unreadable("{");
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert!(!link.vitals.heard_since(then));
+    assert!(!link.liveness.active_since(then));
     server.send(json!({"jsonrpc":"2.0","method":"notifications/x"}));
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert!(link.vitals.heard_since(then));
+    assert!(link.liveness.active_since(then));
 }
 
 #[tokio::test(start_paused = true)]
@@ -403,9 +403,9 @@ async fn a_server_that_never_answers_initialize_is_given_up() {
         channel,
         "s".into(),
         1,
-        Quoting::default(),
+        MessageQuoter::default(),
         &hello,
-        Arc::new(Heard::default()),
+        Arc::new(RecordingHandler::default()),
         Duration::from_secs(5),
         &TaskTracker::new(),
     )
@@ -439,13 +439,13 @@ async fn closing_a_link_waits_even_if_its_end_was_noticed_first() {
         channel.closer,
         "s".into(),
         1,
-        Quoting::default(),
+        MessageQuoter::default(),
     ));
     tokio::spawn(
         link.clone()
-            .listen(channel.incoming, Arc::new(Heard::default())),
+            .listen(channel.incoming, Arc::new(RecordingHandler::default())),
     );
-    let ended = Arrival::Ended(Failure::new(FailureKind::Process, "gone"));
+    let ended = ChannelEvent::Ended(Failure::new(FailureKind::Process, "gone"));
     assert!(server.to_link.send(ended).is_ok());
     clearing.notified().await;
     let closing = {
@@ -497,18 +497,18 @@ async fn what_a_given_up_call_still_says_goes_to_nobody_else() {
 #[test]
 fn unreadable_messages_are_quoted_escaped_and_cut() {
     let error = narrows_wire::decode("x".into()).expect_err("it is no JSON");
-    let quoting = Quoting {
+    let quoter = MessageQuoter {
         is_stdout: true,
-        ..Quoting::default()
+        ..MessageQuoter::default()
     };
     assert_eq!(
-        quoting.explain(b"Listening on \x1b[1m:3000\n", &error),
+        quoter.explain(b"Listening on \x1b[1m:3000\n", &error),
         r#""Listening on \u{1b}[1m:3000" on stdout, which is reserved for MCP messages"#
     );
     let long = "x".repeat(200);
-    let told = quoting.explain(long.as_bytes(), &error);
+    let reported = quoter.explain(long.as_bytes(), &error);
     assert!(
-        told.starts_with(&format!("\"{}\"…", "x".repeat(120))),
-        "{told}"
+        reported.starts_with(&format!("\"{}\"…", "x".repeat(120))),
+        "{reported}"
     );
 }

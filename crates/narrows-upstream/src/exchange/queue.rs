@@ -42,7 +42,7 @@ pub struct EventStream {
 
 struct Queue {
     capacity: usize,
-    waiting: Mutex<Waiting>,
+    queued: Mutex<QueuedEvents>,
     sinks: AtomicUsize,
     /// Wakes the task that waits for an event.
     stream: AtomicWaker,
@@ -53,7 +53,7 @@ struct Queue {
 }
 
 #[derive(Default)]
-struct Waiting {
+struct QueuedEvents {
     events: VecDeque<Box<Event>>,
     /// The number of notifications dropped because the queue was full, by server.
     dropped: Vec<(Option<Arc<str>>, u64)>,
@@ -61,7 +61,7 @@ struct Waiting {
     is_closed: bool,
 }
 
-impl Waiting {
+impl QueuedEvents {
     /// Returns a notification about the dropped notifications of one server.
     fn take_dropped(&mut self) -> Option<Box<Event>> {
         let (server, count) = self.dropped.pop()?;
@@ -72,14 +72,14 @@ impl Waiting {
 
 impl Queue {
     fn has_room(&self) -> bool {
-        let waiting = self.waiting.lock();
-        waiting.is_closed || waiting.events.len() < self.capacity
+        let queued = self.queued.lock();
+        queued.is_closed || queued.events.len() < self.capacity
     }
 
     /// Removes the next event, and wakes waiting senders if the queue was full.
-    fn pop(&self, waiting: &mut Waiting) -> Option<Box<Event>> {
-        let was_full = waiting.events.len() >= self.capacity;
-        let event = waiting.events.pop_front();
+    fn pop(&self, queued: &mut QueuedEvents) -> Option<Box<Event>> {
+        let was_full = queued.events.len() >= self.capacity;
+        let event = queued.events.pop_front();
         if was_full {
             self.room.notify_waiters();
         }
@@ -96,7 +96,7 @@ impl EventStream {
 
     /// Polls for the next event, like `recv`.
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<Box<Event>>> {
-        self.poll(cx, Waiting::take_dropped)
+        self.poll(cx, QueuedEvents::take_dropped)
     }
 
     /// Polls for the next event of a running call. Dropped notifications are reported at its end,
@@ -108,25 +108,25 @@ impl EventStream {
     /// Returns the next queued event, or a report about dropped notifications if the queue is
     /// empty.
     pub fn try_recv(&mut self) -> Option<Box<Event>> {
-        let mut waiting = self.queue.waiting.lock();
+        let mut queued = self.queue.queued.lock();
         self.queue
-            .pop(&mut waiting)
-            .or_else(|| waiting.take_dropped())
+            .pop(&mut queued)
+            .or_else(|| queued.take_dropped())
     }
 
     /// Polls the queue. `when_empty` supplies an event if the queue is empty.
     fn poll(
         &mut self,
         cx: &mut Context<'_>,
-        when_empty: impl Fn(&mut Waiting) -> Option<Box<Event>>,
+        when_empty: impl Fn(&mut QueuedEvents) -> Option<Box<Event>>,
     ) -> Poll<Option<Box<Event>>> {
         let queue = &*self.queue;
         // The waker is registered before the queue is checked, so that no event is missed. The
         // number of sinks is read first, because a sink sends its last event before it is dropped.
         queue.stream.register(cx.waker());
         let is_last = queue.sinks.load(Ordering::Acquire) == 0;
-        let mut waiting = queue.waiting.lock();
-        let event = queue.pop(&mut waiting).or_else(|| when_empty(&mut waiting));
+        let mut queued = queue.queued.lock();
+        let event = queue.pop(&mut queued).or_else(|| when_empty(&mut queued));
         match event {
             None if !is_last => Poll::Pending,
             event => Poll::Ready(event),
@@ -136,11 +136,11 @@ impl EventStream {
 
 impl Drop for EventStream {
     fn drop(&mut self) {
-        let mut waiting = self.queue.waiting.lock();
-        waiting.is_closed = true;
+        let mut queued = self.queue.queued.lock();
+        queued.is_closed = true;
         // Dropping an unanswered server request rejects it, which takes other locks.
-        let unread = std::mem::take(&mut waiting.events);
-        drop(waiting);
+        let unread = std::mem::take(&mut queued.events);
+        drop(queued);
         self.queue.room.notify_waiters();
         drop(unread);
     }
@@ -156,7 +156,7 @@ impl EventSink {
     pub fn channel(capacity: usize) -> (EventSink, EventStream) {
         let queue = Arc::new(Queue {
             capacity: capacity.max(1),
-            waiting: Mutex::default(),
+            queued: Mutex::default(),
             sinks: AtomicUsize::new(1),
             stream: AtomicWaker::new(),
             room: Notify::new(),
@@ -176,26 +176,26 @@ impl EventSink {
     }
 
     /// Returns the number of queued events.
-    pub fn waiting(&self) -> usize {
-        self.queue.waiting.lock().events.len()
+    pub fn queued(&self) -> usize {
+        self.queue.queued.lock().events.len()
     }
 
     /// Sends an event. Returns false if the event was dropped because the queue is full or the
     /// stream is closed. A dropped server request is rejected automatically.
     pub fn send(&self, event: Event) -> bool {
         let queue = &*self.queue;
-        let mut waiting = queue.waiting.lock();
-        if waiting.is_closed {
-            drop(waiting);
+        let mut queued = queue.queued.lock();
+        if queued.is_closed {
+            drop(queued);
             return false;
         }
-        if waiting.events.len() >= queue.capacity {
-            drop(waiting);
+        if queued.events.len() >= queue.capacity {
+            drop(queued);
             self.count_dropped(&event);
             return false;
         }
-        waiting.events.push_back(Box::new(event));
-        drop(waiting);
+        queued.events.push_back(Box::new(event));
+        drop(queued);
         queue.stream.wake();
         // There is room, so the client has read something.
         if queue.stalled.load(Ordering::Relaxed) {
@@ -219,14 +219,14 @@ impl EventSink {
 
     fn count_dropped(&self, event: &Event) {
         if let Event::Notice(notice) = event {
-            let mut waiting = self.queue.waiting.lock();
+            let mut queued = self.queue.queued.lock();
             let server = notice.server.as_ref();
-            let mut counts = waiting.dropped.iter_mut();
+            let mut counts = queued.dropped.iter_mut();
             match counts.find(|(of, _)| of.as_ref() == server) {
                 Some((_, count)) => *count += 1,
-                None => waiting.dropped.push((server.cloned(), 1)),
+                None => queued.dropped.push((server.cloned(), 1)),
             }
-            drop(waiting);
+            drop(queued);
             self.queue.stream.wake();
         }
         if let Some(dropped) = &self.dropped {

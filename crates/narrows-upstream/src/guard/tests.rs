@@ -9,7 +9,7 @@ use std::time::Instant;
 use narrows_testkit::{Folder, processes, until};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{GRACE, Guard, read_orders, run};
+use super::{GRACE, Guard, read_commands, run};
 use crate::process::MARK;
 
 #[test]
@@ -180,7 +180,7 @@ fn a_guard_without_a_command_is_refused() {
 #[test]
 fn orders_that_make_no_sense_are_passed_over() {
     let orders = "=mark\n\n+\n+x\n+0\n+1\n-5\n?7\n+4000001\n+4000002\n-4000001\né\n";
-    let tree = format!("{:?}", read_orders(orders.as_bytes()));
+    let tree = format!("{:?}", read_commands(orders.as_bytes()));
     assert!(
         tree.contains("\"mark\"") && tree.contains("4000002"),
         "{tree}"

@@ -22,7 +22,7 @@ fn seconds(count: u64) -> Duration {
 
 /// Runs the health check against a server that answers the first `answered` pings, each after
 /// `delay`. Returns the seconds until it was given up, the reason, and the number of pings.
-async fn given_up(vitals: &Vitals, answered: u32, delay: Duration) -> (u64, String, u32) {
+async fn given_up(liveness: &Liveness, answered: u32, delay: Duration) -> (u64, String, u32) {
     let began = Instant::now();
     let asked = AtomicU32::new(0);
     let ping = |limit| {
@@ -33,12 +33,12 @@ async fn given_up(vitals: &Vitals, answered: u32, delay: Duration) -> (u64, Stri
                     true => sleep(delay).await,
                     false => std::future::pending().await,
                 }
-                vitals.heard();
+                liveness.record_activity();
             };
             let _ = timeout(limit, answer).await;
         }
     };
-    let failure = watch(vitals, &settings(), ping).await;
+    let failure = watch(liveness, &settings(), ping).await;
     assert_eq!(failure.kind, FailureKind::TimedOut);
     let asked = asked.load(Ordering::Relaxed);
     (began.elapsed().as_secs(), failure.detail, asked)
@@ -46,8 +46,8 @@ async fn given_up(vitals: &Vitals, answered: u32, delay: Duration) -> (u64, Stri
 
 #[tokio::test(start_paused = true)]
 async fn a_silent_server_is_asked_and_given_up_after_as_many_failures_as_configured() {
-    let vitals = Vitals::new();
-    let (after, detail, asked) = given_up(&vitals, 0, Duration::ZERO).await;
+    let liveness = Liveness::new();
+    let (after, detail, asked) = given_up(&liveness, 0, Duration::ZERO).await;
     assert_eq!(detail, "it did not answer 3 health checks (10 s each)");
     // 30 s of silence, then three pings of 10 s each.
     assert_eq!((after, asked), (60, 3));
@@ -55,56 +55,56 @@ async fn a_silent_server_is_asked_and_given_up_after_as_many_failures_as_configu
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_makes_good_what_was_missed() {
-    let vitals = Vitals::new();
-    let (after, _, asked) = given_up(&vitals, 5, seconds(9)).await;
+    let liveness = Liveness::new();
+    let (after, _, asked) = given_up(&liveness, 5, seconds(9)).await;
     // Five rounds of 30 s of silence and 9 s until the response.
     assert_eq!((after, asked), (5 * 39 + 60, 8));
 }
 
 #[tokio::test(start_paused = true)]
 async fn any_message_is_a_sign_of_life() {
-    let vitals = Arc::new(Vitals::new());
-    let speaker = vitals.clone();
+    let liveness = Arc::new(Liveness::new());
+    let speaker = liveness.clone();
     let speaking = tokio::spawn(async move {
         for _ in 0..20 {
             sleep(seconds(29)).await;
-            speaker.heard();
+            speaker.record_activity();
         }
     });
-    let (after, _, asked) = given_up(&vitals, 0, Duration::ZERO).await;
+    let (after, _, asked) = given_up(&liveness, 0, Duration::ZERO).await;
     assert!(speaking.is_finished());
     assert_eq!((after, asked), (20 * 29 + 60, 3));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_late_message_ends_the_count_as_well() {
-    let vitals = Arc::new(Vitals::new());
-    let speaker = vitals.clone();
+    let liveness = Arc::new(Liveness::new());
+    let speaker = liveness.clone();
     // Two pings have been missed by then, at 40 and 50 s.
     tokio::spawn(async move {
         sleep(seconds(55)).await;
-        speaker.heard();
+        speaker.record_activity();
     });
-    let (after, detail, asked) = given_up(&vitals, 0, Duration::ZERO).await;
+    let (after, detail, asked) = given_up(&liveness, 0, Duration::ZERO).await;
     assert_eq!(detail, "it did not answer 3 health checks (10 s each)");
     assert_eq!((after, asked), (55 + 60, 6));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_answers_ever_slower_is_given_up_when_it_is_too_slow() {
-    let vitals = Arc::new(Vitals::new());
+    let liveness = Arc::new(Liveness::new());
     let asked = AtomicU32::new(0);
     let ping = |limit| {
         // Delays of 6, 12, 18 ... seconds.
         let delay = seconds(6) * (asked.fetch_add(1, Ordering::Relaxed) + 1);
-        let answering = vitals.clone();
+        let answering = liveness.clone();
         tokio::spawn(async move {
             sleep(delay).await;
-            answering.heard();
+            answering.record_activity();
         });
         sleep(limit)
     };
-    watch(&vitals, &settings(), ping).await;
+    watch(&liveness, &settings(), ping).await;
     // Late responses count as signs of life if one arrives within three checks. The seventh
     // response would take 42 s, which is too late.
     assert_eq!(asked.load(Ordering::Relaxed), 9);
@@ -112,9 +112,9 @@ async fn a_server_that_answers_ever_slower_is_given_up_when_it_is_too_slow() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_at_work_may_be_silent_for_longer_but_not_for_ever() {
-    let vitals = Vitals::new();
-    let work = vitals.in_flight();
-    let (after, _, asked) = given_up(&vitals, 0, Duration::ZERO).await;
+    let liveness = Liveness::new();
+    let work = liveness.in_flight();
+    let (after, _, asked) = given_up(&liveness, 0, Duration::ZERO).await;
     drop(work);
     // Pings are sent at 30, 60 ... 300 s. Those that are unanswered from 310 s on count.
     assert_eq!((after, asked), (330, 12));
@@ -122,8 +122,8 @@ async fn a_server_at_work_may_be_silent_for_longer_but_not_for_ever() {
 
 #[tokio::test(start_paused = true)]
 async fn work_over_another_link_to_the_same_server_counts() {
-    let (watched, other) = (Vitals::new(), Vitals::new());
-    let work = Work::default();
+    let (watched, other) = (Liveness::new(), Liveness::new());
+    let work = ActiveRequests::default();
     watched.share(&work);
     other.share(&work);
     let call = other.in_flight();
@@ -136,17 +136,17 @@ async fn work_over_another_link_to_the_same_server_counts() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_nothing_came_for_counts_once_for_all_that_waited_with_it() {
-    let vitals = Arc::new(Vitals::new());
-    let caller = vitals.clone();
+    let liveness = Arc::new(Liveness::new());
+    let caller = liveness.clone();
     tokio::spawn(async move {
         sleep(seconds(1)).await;
         let sent = Instant::now();
         sleep(seconds(19)).await;
-        caller.unanswered(sent);
-        caller.unanswered(sent);
-        caller.unanswered(sent);
+        caller.record_timeout(sent);
+        caller.record_timeout(sent);
+        caller.record_timeout(sent);
     });
-    let (after, detail, asked) = given_up(&vitals, 0, Duration::ZERO).await;
+    let (after, detail, asked) = given_up(&liveness, 0, Duration::ZERO).await;
     assert_eq!(
         detail,
         "it did not answer 1 call and 2 health checks (10 s each)"
@@ -157,23 +157,23 @@ async fn a_call_that_nothing_came_for_counts_once_for_all_that_waited_with_it() 
 
 #[tokio::test(start_paused = true)]
 async fn a_call_counts_for_nothing_if_anything_came_since_it_was_sent() {
-    let vitals = Arc::new(Vitals::new());
-    let caller = vitals.clone();
+    let liveness = Arc::new(Liveness::new());
+    let caller = liveness.clone();
     tokio::spawn(async move {
         let sent = Instant::now();
         sleep(seconds(10)).await;
-        caller.heard();
+        caller.record_activity();
         sleep(seconds(10)).await;
-        caller.unanswered(sent);
+        caller.record_timeout(sent);
     });
-    let (after, _, asked) = given_up(&vitals, 0, Duration::ZERO).await;
+    let (after, _, asked) = given_up(&liveness, 0, Duration::ZERO).await;
     assert_eq!((after, asked), (10 + 60, 3));
 }
 
 #[tokio::test(start_paused = true)]
 async fn calls_alone_can_be_enough() {
-    let vitals = Arc::new(Vitals::new());
-    let caller = vitals.clone();
+    let liveness = Arc::new(Liveness::new());
+    let caller = liveness.clone();
     let health = HealthSettings {
         failures: 1,
         ..settings()
@@ -182,28 +182,28 @@ async fn calls_alone_can_be_enough() {
         sleep(seconds(1)).await;
         let sent = Instant::now();
         sleep(seconds(4)).await;
-        caller.unanswered(sent);
+        caller.record_timeout(sent);
     });
-    let failure = watch(&vitals, &health, |_| async { unreachable!("not asked") }).await;
+    let failure = watch(&liveness, &health, |_| async { unreachable!("not asked") }).await;
     assert_eq!(failure.detail, "it did not answer 1 call");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_ping_that_fails_at_once_gives_the_server_no_less_time() {
-    let vitals = Vitals::new();
+    let liveness = Liveness::new();
     let began = Instant::now();
-    watch(&vitals, &settings(), |_| async {}).await;
+    watch(&liveness, &settings(), |_| async {}).await;
     assert_eq!(began.elapsed().as_secs(), 60);
 }
 
 #[tokio::test(start_paused = true)]
 async fn without_an_interval_nobody_asks() {
-    let vitals = Vitals::new();
+    let liveness = Liveness::new();
     let health = HealthSettings {
         interval: None,
         ..settings()
     };
-    vitals.unanswered(Instant::now());
-    let watching = watch(&vitals, &health, |_| async { unreachable!("not asked") });
+    liveness.record_timeout(Instant::now());
+    let watching = watch(&liveness, &health, |_| async { unreachable!("not asked") });
     assert!(timeout(seconds(100_000), watching).await.is_err());
 }

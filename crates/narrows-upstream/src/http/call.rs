@@ -12,11 +12,11 @@ use narrows_wire::{Raw, encode_notification};
 use super::HttpLink;
 use super::endpoint::Session;
 use super::incoming::{Call, handle_frame};
-use super::listen::{Place, is_message};
+use super::listen::{StreamPosition, is_message};
 use crate::failure::LinkError;
 use crate::memory::MemoryShare;
 use crate::request::Outgoing;
-use crate::web::{Content, Events, HttpError, HttpResponse, is_html};
+use crate::web::{BodyKind, Events, HttpError, HttpResponse, is_html};
 
 /// The maximum number of attempts in a row to resume a stream.
 const RESUMPTIONS: u32 = 5;
@@ -29,7 +29,7 @@ pub(super) async fn call(
     message: Bytes,
 ) -> Result<Raw, LinkError> {
     let endpoint = &link.endpoint;
-    let mut open = Open {
+    let mut open = OpenCall {
         link,
         call: call.outgoing,
         id: call.id,
@@ -81,9 +81,9 @@ pub(super) async fn read_answer(
     let status = answer.status();
     // The content type is only used in error messages.
     let kind = match answer.content() {
-        Content::Events => return Box::pin(read_events(link, call, session, answer)).await,
-        Content::Json => None,
-        Content::Other => Some(answer.header(&CONTENT_TYPE).unwrap_or("untyped").to_owned()),
+        BodyKind::Events => return Box::pin(read_events(link, call, session, answer)).await,
+        BodyKind::Json => None,
+        BodyKind::Other => Some(answer.header(&CONTENT_TYPE).unwrap_or("untyped").to_owned()),
     };
     let body = answer
         .body(
@@ -118,7 +118,7 @@ async fn read_events(
     session: &Session,
     answer: HttpResponse,
 ) -> Result<Raw, HttpError> {
-    let mut place = Place::default();
+    let mut place = StreamPosition::default();
     let memory = call.memory();
     let mut events = answer.events(link.endpoint.max_message_bytes, memory);
     let mut tries = 0;
@@ -148,7 +148,7 @@ async fn follow(
     link: &Arc<HttpLink>,
     call: &Call<'_>,
     events: &mut Events,
-    place: &mut Place,
+    place: &mut StreamPosition,
     tries: &mut u32,
 ) -> Result<Option<Result<Raw, Raw>>, HttpError> {
     loop {
@@ -182,7 +182,7 @@ async fn resume(
     link: &HttpLink,
     session: &Session,
     memory: Option<&Arc<MemoryShare>>,
-    place: &Place,
+    place: &StreamPosition,
     tries: &mut u32,
 ) -> Result<Events, HttpError> {
     let endpoint = &link.endpoint;
@@ -195,7 +195,7 @@ async fn resume(
         *tries += 1;
         tokio::time::sleep(place.retry.unwrap_or(FIRST_PAUSE)).await;
         match endpoint.get(session, place.last_event_id.as_deref()).await {
-            Ok(answer) if answer.status().is_success() && answer.content() == Content::Events => {
+            Ok(answer) if answer.status().is_success() && answer.content() == BodyKind::Events => {
                 return Ok(answer.events(endpoint.max_message_bytes, memory));
             }
             Ok(answer) => match answer.status() {
@@ -215,7 +215,7 @@ async fn resume(
 }
 
 /// A pending request. Dropping it early cancels the request at the server.
-struct Open<'a> {
+struct OpenCall<'a> {
     link: &'a HttpLink,
     call: &'a Outgoing<'a>,
     id: u64,
@@ -227,7 +227,7 @@ struct Open<'a> {
     done: bool,
 }
 
-impl Drop for Open<'_> {
+impl Drop for OpenCall<'_> {
     fn drop(&mut self) {
         // MCP, lifecycle: `initialize` must not be cancelled.
         if self.done || !self.sent || self.call.method == "initialize" {

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::HttpProtocol;
 use crate::failure::Failure;
-use crate::health::Vitals;
+use crate::health::Liveness;
 use crate::settings::RemoteSettings;
 use crate::web::{Address, HttpClient, HttpError, HttpResponse, RequestPhase, SESSION_ID};
 
@@ -33,7 +33,7 @@ pub(super) struct Endpoint {
     session: ArcSwap<Session>,
     /// The number of failed connection attempts since the last successful one.
     unreachable: AtomicU32,
-    pub(super) vitals: Vitals,
+    pub(super) liveness: Liveness,
     /// Cancelled when pending calls must end as well.
     given_up: CancellationToken,
     end: OnceLock<Arc<Failure>>,
@@ -68,7 +68,7 @@ impl Endpoint {
             max_message_bytes,
             session: ArcSwap::from_pointee(without_session),
             unreachable: AtomicU32::new(0),
-            vitals: Vitals::new(),
+            liveness: Liveness::new(),
             given_up: CancellationToken::new(),
             end: OnceLock::new(),
             ended: CancellationToken::new(),
@@ -188,7 +188,7 @@ impl Endpoint {
         if let Ok(answer) = &answer
             && self.shows_life(answer.status())
         {
-            self.vitals.heard();
+            self.liveness.record_activity();
         }
         if let Err(HttpError::Unreachable { failure, .. }) = &answer {
             self.missed(failure);

@@ -34,7 +34,7 @@ impl HttpLink {
             );
             Failure::new(FailureKind::TimedOut, detail)
         };
-        let greeted = tokio::time::timeout(limit, self.exchange_hellos(limit)).await;
+        let greeted = tokio::time::timeout(limit, self.try_initialize(limit)).await;
         let hello = greeted.map_err(|_| late())??;
         if let HttpProtocol::Streamable = self.endpoint.protocol {
             self.listen();
@@ -42,11 +42,11 @@ impl HttpLink {
         Ok(hello)
     }
 
-    async fn exchange_hellos(self: &Arc<Self>, limit: Duration) -> Result<ServerHello, Failure> {
+    async fn try_initialize(self: &Arc<Self>, limit: Duration) -> Result<ServerHello, Failure> {
         let (id, result) = match self.initialize(limit).await {
             Ok(answer) => answer,
             Err(HttpError::Answered(error)) if self.may_skip_hello(&error) => {
-                let hello = ServerHello::unsaid();
+                let hello = ServerHello::without_handshake();
                 self.endpoint.enter(hello.revision, None);
                 return Ok(hello);
             }

@@ -10,7 +10,7 @@ use super::HttpLink;
 use crate::exchange::{Ask, AskKey, Event, Notice};
 use crate::memory::MemoryShare;
 use crate::offload;
-use crate::recipient::{LinkRule, Recipient, Unasked, recipient};
+use crate::recipient::{LinkRule, Recipient, ServerMessage, recipient};
 use crate::request::{Origin, Outgoing};
 
 /// A pending request, as seen by the reader of its stream.
@@ -58,7 +58,7 @@ fn handle_message(
     call: Option<&Call<'_>>,
     message: Message,
 ) -> Option<Result<Raw, Raw>> {
-    link.endpoint.vitals.heard();
+    link.endpoint.liveness.record_activity();
     let origin = call.and_then(Call::origin);
     match message {
         Message::Response(response) => {
@@ -74,14 +74,14 @@ fn handle_message(
             tracing::debug!(server = %link.server, "the server sent a response with an unknown id");
         }
         Message::Notification(notification) => handle_notification(link, origin, notification),
-        Message::Request(request) => handle_question(link, origin, request),
+        Message::Request(request) => handle_ask(link, origin, request),
     }
     None
 }
 
 fn handle_notification(link: &HttpLink, origin: Option<&Origin>, notification: Notification) {
     let Notification { method, params } = notification;
-    let message = Unasked::Notification(&method);
+    let message = ServerMessage::Notification(&method);
     match recipient(message, LinkRule::Stream(origin)) {
         Recipient::ProgressToken => {
             if let Some(params) = params {
@@ -98,7 +98,7 @@ fn handle_notification(link: &HttpLink, origin: Option<&Origin>, notification: N
             let notice = Notice::from_server(&link.server, method, params);
             link.handler.notice(notice);
         }
-        Recipient::Link | Recipient::Asked | Recipient::Nobody(_) | Recipient::Unknown => {
+        Recipient::Link | Recipient::AskRecipient | Recipient::Refused(_) | Recipient::Unknown => {
             tracing::debug!(server = %link.server, %method, "the server sent an unknown notification");
         }
     }
@@ -120,8 +120,8 @@ fn withdraw(link: &HttpLink, recipient: &Recipient<'_>, params: Option<Raw>) {
     }
 }
 
-fn handle_question(link: &Arc<HttpLink>, origin: Option<&Origin>, request: Request) {
-    let question = Unasked::Question(&request.method);
+fn handle_ask(link: &Arc<HttpLink>, origin: Option<&Origin>, request: Request) {
+    let question = ServerMessage::Ask(&request.method);
     let recipient = recipient(question, LinkRule::Stream(origin));
     let ask = Ask::from_server(&link.server, link.serial, link.clone(), request);
     recipient.ask(ask, &*link.handler);

@@ -10,7 +10,7 @@ use narrows_wire::sse::Event;
 use super::HttpLink;
 use super::endpoint::{Endpoint, Session};
 use super::incoming::handle_frame;
-use crate::web::{Content, HttpError, HttpResponse};
+use crate::web::{BodyKind, HttpError, HttpResponse};
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -20,13 +20,13 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 
 /// The position in a stream from which it can be resumed.
 #[derive(Default)]
-pub(super) struct Place {
+pub(super) struct StreamPosition {
     pub(super) last_event_id: Option<Box<str>>,
     /// The time that the server asks a client to wait before reconnecting.
     pub(super) retry: Option<Duration>,
 }
 
-impl Place {
+impl StreamPosition {
     pub(super) fn moved_by(&mut self, event: &Event) {
         if event.id.is_some() {
             self.last_event_id.clone_from(&event.id);
@@ -44,10 +44,10 @@ pub(super) fn is_message(event: &Event) -> bool {
 }
 
 /// The result of an attempt to open the stream.
-enum Attempt {
-    /// The stream was open. `news` is true if any event arrived.
+enum ListenOutcome {
+    /// The stream was open. `has_events` is true if any event arrived.
     Listened {
-        news: bool,
+        has_events: bool,
     },
     /// The attempt failed for a reason that may be temporary.
     Failed,
@@ -58,28 +58,28 @@ enum Attempt {
 
 /// Listens until the session or the link ends, or the server turns out not to support the stream.
 pub(super) async fn listen(link: Weak<HttpLink>, endpoint: Arc<Endpoint>, session: Arc<Session>) {
-    let mut place = Place::default();
+    let mut place = StreamPosition::default();
     let mut opened = false;
     let mut pause = FIRST_PAUSE;
     loop {
-        let wait = match attempt(&link, &endpoint, &session, &mut place).await {
-            Attempt::Listened { news } => {
+        let wait = match try_listen(&link, &endpoint, &session, &mut place).await {
+            ListenOutcome::Listened { has_events } => {
                 opened = true;
-                if news {
+                if has_events {
                     pause = FIRST_PAUSE;
                 }
                 place.retry.unwrap_or(pause)
             }
-            Attempt::Failed => pause,
+            ListenOutcome::Failed => pause,
             // A server that does not support the stream may also return 404.
-            Attempt::SessionGone if opened => {
+            ListenOutcome::SessionGone if opened => {
                 if let Some(link) = link.upgrade() {
                     // The new session starts its own listener, which replaces this one.
                     let _ = link.reopen(session.serial).await;
                 }
                 pause
             }
-            Attempt::SessionGone | Attempt::None => return,
+            ListenOutcome::SessionGone | ListenOutcome::None => return,
         };
         // The random delay keeps clients that lost a server together from reconnecting at the same
         // time.
@@ -88,28 +88,30 @@ pub(super) async fn listen(link: Weak<HttpLink>, endpoint: Arc<Endpoint>, sessio
     }
 }
 
-async fn attempt(
+async fn try_listen(
     link: &Weak<HttpLink>,
     endpoint: &Arc<Endpoint>,
     session: &Session,
-    place: &mut Place,
-) -> Attempt {
+    place: &mut StreamPosition,
+) -> ListenOutcome {
     let answer = match endpoint.get(session, place.last_event_id.as_deref()).await {
         Ok(answer) => answer,
-        Err(HttpError::Unreachable { .. } | HttpError::Broken(_)) => return Attempt::Failed,
-        Err(_) => return Attempt::None,
+        Err(HttpError::Unreachable { .. } | HttpError::Broken(_)) => return ListenOutcome::Failed,
+        Err(_) => return ListenOutcome::None,
     };
     match answer.status() {
-        StatusCode::NOT_FOUND if session.id.is_some() => Attempt::SessionGone,
-        StatusCode::NOT_IMPLEMENTED => Attempt::None,
-        StatusCode::TOO_MANY_REQUESTS => Attempt::Failed,
-        status if status.is_server_error() => Attempt::Failed,
-        status if status.is_success() && answer.content() == Content::Events => Attempt::Listened {
-            news: follow(link, answer, endpoint, place).await,
-        },
+        StatusCode::NOT_FOUND if session.id.is_some() => ListenOutcome::SessionGone,
+        StatusCode::NOT_IMPLEMENTED => ListenOutcome::None,
+        StatusCode::TOO_MANY_REQUESTS => ListenOutcome::Failed,
+        status if status.is_server_error() => ListenOutcome::Failed,
+        status if status.is_success() && answer.content() == BodyKind::Events => {
+            ListenOutcome::Listened {
+                has_events: follow(link, answer, endpoint, place).await,
+            }
+        }
         _ => {
             answer.discard(&endpoint.address.pool).await;
-            Attempt::None
+            ListenOutcome::None
         }
     }
 }
@@ -119,7 +121,7 @@ async fn follow(
     link: &Weak<HttpLink>,
     answer: HttpResponse,
     endpoint: &Endpoint,
-    place: &mut Place,
+    place: &mut StreamPosition,
 ) -> bool {
     let mut events = answer.events(endpoint.max_message_bytes, None);
     let mut heard = false;

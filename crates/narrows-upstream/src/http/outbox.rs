@@ -18,13 +18,13 @@ const MAX_WAITING: usize = 256;
 const ACCEPT_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) struct Outbox {
-    queue: mpsc::Sender<Item>,
+    queue: mpsc::Sender<OutboxItem>,
     /// Limits the messages that wait for room in the queue.
     late: Arc<Semaphore>,
     _task: AbortOnDropHandle<()>,
 }
 
-enum Item {
+enum OutboxItem {
     Message(Bytes),
     /// Sent when all earlier messages have been posted.
     Mark(oneshot::Sender<()>),
@@ -43,13 +43,13 @@ impl Outbox {
 
     /// Adds a message to the queue. Returns false if the queue is full and the message is dropped.
     pub(super) fn put(&self, message: Bytes) -> bool {
-        self.queue.try_send(Item::Message(message)).is_ok()
+        self.queue.try_send(OutboxItem::Message(message)).is_ok()
     }
 
     /// Adds a message that must not be lost as long as the server accepts messages at all.
-    pub(super) fn put_surely(&self, message: Bytes) {
+    pub(super) fn put_reserved(&self, message: Bytes) {
         if let Err(mpsc::error::TrySendError::Full(item)) =
-            self.queue.try_send(Item::Message(message))
+            self.queue.try_send(OutboxItem::Message(message))
             && let Ok(permit) = self.late.clone().try_acquire_owned()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
@@ -64,17 +64,21 @@ impl Outbox {
     /// Waits until all queued messages have been posted.
     pub(super) async fn empty(&self) {
         let (mark, reached) = oneshot::channel();
-        if self.queue.send(Item::Mark(mark)).await.is_ok() {
+        if self.queue.send(OutboxItem::Mark(mark)).await.is_ok() {
             let _ = reached.await;
         }
     }
 }
 
-async fn deliver(mut waiting: mpsc::Receiver<Item>, endpoint: Arc<Endpoint>, server: Arc<str>) {
+async fn deliver(
+    mut waiting: mpsc::Receiver<OutboxItem>,
+    endpoint: Arc<Endpoint>,
+    server: Arc<str>,
+) {
     while let Some(item) = waiting.recv().await {
         let message = match item {
-            Item::Message(message) => message,
-            Item::Mark(mark) => {
+            OutboxItem::Message(message) => message,
+            OutboxItem::Mark(mark) => {
                 let _ = mark.send(());
                 continue;
             }

@@ -15,9 +15,9 @@ use crate::exchange::{Event, EventSink, Notice};
 use crate::request::Outgoing;
 
 #[derive(Default)]
-pub(super) struct Progress(Mutex<HashMap<u64, Waiting>>);
+pub(super) struct Progress(Mutex<HashMap<u64, WatchedCall>>);
 
-struct Waiting {
+struct WatchedCall {
     sink: EventSink,
     /// The client's own token.
     token: Raw,
@@ -25,7 +25,7 @@ struct Waiting {
 }
 
 /// The registration of a call, which is removed when this is dropped.
-pub(super) struct Watch<'a> {
+pub(super) struct WatchGuard<'a> {
     progress: &'a Progress,
     id: u64,
 }
@@ -37,15 +37,15 @@ impl Progress {
         id: u64,
         call: &Outgoing<'_>,
         timeout: &Arc<RenewableTimeout>,
-    ) -> Option<Watch<'_>> {
+    ) -> Option<WatchGuard<'_>> {
         let token = call.progress_token.clone()?;
-        let waiting = Waiting {
+        let waiting = WatchedCall {
             sink: call.origin.as_ref()?.sink.clone(),
             token,
             timeout: timeout.clone(),
         };
         self.0.lock().insert(id, waiting);
-        Some(Watch { progress: self, id })
+        Some(WatchGuard { progress: self, id })
     }
 
     /// Renews the timeout of the call that the token identifies, and forwards the notification
@@ -64,7 +64,7 @@ impl Progress {
     }
 }
 
-impl Drop for Watch<'_> {
+impl Drop for WatchGuard<'_> {
     fn drop(&mut self) {
         self.progress.0.lock().remove(&self.id);
     }

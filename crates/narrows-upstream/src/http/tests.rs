@@ -22,13 +22,15 @@ use crate::failure::{Failure, LinkError};
 use crate::handshake::ServerHello;
 use crate::request::{Origin, Outgoing};
 use crate::settings::RemoteSettings;
-use crate::testing::{Heard, LONG, MAX, client, fronts, handler, hello, raw, server, soon};
+use crate::testing::{
+    LONG, MAX, ReceivedMessages, client, fronts, handler, hello, raw, server, soon,
+};
 use crate::web::HttpClient;
 
 async fn try_open(
     client: HttpClient,
     settings: &RemoteSettings,
-) -> Result<(Arc<HttpLink>, ServerHello, Heard), Failure> {
+) -> Result<(Arc<HttpLink>, ServerHello, ReceivedMessages), Failure> {
     try_open_as(HttpProtocol::Streamable, client, settings).await
 }
 
@@ -36,8 +38,8 @@ async fn try_open_as(
     protocol: HttpProtocol,
     client: HttpClient,
     settings: &RemoteSettings,
-) -> Result<(Arc<HttpLink>, ServerHello, Heard), Failure> {
-    let (handler, heard) = handler();
+) -> Result<(Arc<HttpLink>, ServerHello, ReceivedMessages), Failure> {
+    let (handler, received) = handler();
     let ours = hello();
     let opening = HttpLink::open(
         client,
@@ -51,12 +53,12 @@ async fn try_open_as(
         LONG,
     );
     let (link, hello) = opening.await?;
-    Ok((link, hello, heard))
+    Ok((link, hello, received))
 }
 
-async fn open(server: &Server) -> (Arc<HttpLink>, Heard) {
-    let (link, _, heard) = soon(try_open(client(), &server.settings())).await.unwrap();
-    (link, heard)
+async fn open(server: &Server) -> (Arc<HttpLink>, ReceivedMessages) {
+    let (link, _, received) = soon(try_open(client(), &server.settings())).await.unwrap();
+    (link, received)
 }
 
 /// Makes a call that belongs to no client.
@@ -66,12 +68,12 @@ async fn call(link: &Arc<HttpLink>) -> Result<Raw, LinkError> {
 }
 
 /// A client that waits for the result of a call.
-struct Behind {
+struct WaitingClient {
     origin: Origin,
     events: EventStream,
 }
 
-fn behind() -> Behind {
+fn waiting_client() -> WaitingClient {
     let (sink, events) = EventSink::channel(16);
     let asks = Asks {
         elicitation: true,
@@ -84,7 +86,7 @@ fn behind() -> Behind {
         asks,
         cancel: Arc::new(Cancel::default()),
     };
-    Behind { origin, events }
+    WaitingClient { origin, events }
 }
 
 /// Creates a call of that client, with the progress token `"tok"`.

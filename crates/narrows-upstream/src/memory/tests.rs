@@ -109,7 +109,7 @@ async fn a_charge_beyond_the_limit_is_told() {
         .map(|client| client.responses.charge(90_000))
         .collect();
     assert!(memory.responses.is_over());
-    memory.responses.pressed().await;
+    memory.responses.under_pressure().await;
     assert!(clients.iter().all(|client| !client.responses.is_over()));
     drop(held);
     assert!(!memory.responses.is_over());

@@ -45,7 +45,7 @@ pub struct ListReader<'a> {
 pub(super) struct ReadList {
     pub(super) items: Vec<Item>,
     /// The number of items that lead back to this gateway.
-    pub(super) led_back: usize,
+    pub(super) looped: usize,
     /// The number of items without a key, or with a duplicate one.
     unusable: usize,
     too_deep: usize,
@@ -139,13 +139,13 @@ impl ReadList {
             self.too_deep += 1;
             return;
         }
-        let leads_back = |item: &Item| {
+        let is_looped = |item: &Item| {
             let via = item.via.as_ref();
-            via.is_some_and(|via| via::leads_back(via, mark))
+            via.is_some_and(|via| via::is_looped(via, mark))
         };
         let item = match Item::read(kind, raw) {
-            Some(item) if leads_back(&item) => {
-                self.led_back += 1;
+            Some(item) if is_looped(&item) => {
+                self.looped += 1;
                 return;
             }
             Some(item) => item,

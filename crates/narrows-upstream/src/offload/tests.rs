@@ -59,15 +59,15 @@ async fn no_wake_up_is_lost() {
 
 #[tokio::test]
 async fn what_is_dropped_ends_wherever_it_is() {
-    struct Told(Option<oneshot::Sender<()>>);
-    impl Drop for Told {
+    struct SignalOnDrop(Option<oneshot::Sender<()>>);
+    impl Drop for SignalOnDrop {
         fn drop(&mut self) {
             let _ = self.0.take().unwrap().send(());
         }
     }
-    let (sender, told) = oneshot::channel();
+    let (sender, reported) = oneshot::channel();
     let (begun, began) = oneshot::channel();
-    let end = Told(Some(sender));
+    let end = SignalOnDrop(Some(sender));
     let call = tokio::spawn(polled(Box::pin(async move {
         let _end = end;
         large(LARGE).await;
@@ -76,7 +76,7 @@ async fn what_is_dropped_ends_wherever_it_is() {
     })));
     began.await.unwrap();
     call.abort();
-    told.await.unwrap();
+    reported.await.unwrap();
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::MARK;
 
 /// The maximum number of ancestor processes that are searched for a variable.
-const MOST_ABOVE: usize = 64;
+const MAX_ANCESTORS: usize = 64;
 
 /// One process, distinguished from later ones with the same pid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -22,7 +22,7 @@ pub(super) struct Process {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct TableEntry {
     pub(super) process: Process,
     pub(super) parent: i32,
     pub(super) group: i32,
@@ -33,16 +33,16 @@ pub(super) struct Entry {
     pub(super) mark: Option<Box<str>>,
 }
 
-pub(super) type Table = Arc<[Entry]>;
+pub(super) type Table = Arc<[TableEntry]>;
 
 impl Process {
     /// Finds the process that currently has this pid.
     pub(super) fn find(pid: i32) -> Option<Process> {
-        Entry::read(pid).map(|entry| entry.process)
+        TableEntry::read(pid).map(|entry| entry.process)
     }
 
     pub(super) fn lives(&self) -> bool {
-        Entry::read(self.pid).is_some_and(|entry| entry.process == *self && entry.alive)
+        TableEntry::read(self.pid).is_some_and(|entry| entry.process == *self && entry.alive)
     }
 }
 
@@ -87,8 +87,8 @@ fn read_all() -> Option<Table> {
     let pids = names.filter_map(|name| name.ok()?.file_name().to_str()?.parse().ok());
     let with_older = WITH_OLDER.load(Ordering::Relaxed);
     let may_be_ours = |process: Process| with_older || process.started >= own.started;
-    let mut entries: Vec<Entry> = pids
-        .filter_map(Entry::read)
+    let mut entries: Vec<TableEntry> = pids
+        .filter_map(TableEntry::read)
         .filter(|entry| may_be_ours(entry.process) && entry.process != own)
         .collect();
     for entry in entries.iter_mut().filter(|entry| entry.alive) {
@@ -97,20 +97,20 @@ fn read_all() -> Option<Table> {
     Some(entries.into())
 }
 
-impl Entry {
-    fn read(pid: i32) -> Option<Entry> {
+impl TableEntry {
+    fn read(pid: i32) -> Option<TableEntry> {
         // The line has about fifty short numbers, and the required ones are in its first half.
         let mut line = [0; 1024];
         let length = File::open(format!("/proc/{pid}/stat"))
             .ok()?
             .read(&mut line)
             .ok()?;
-        Entry::parse(line.get(..length)?)
+        TableEntry::parse(line.get(..length)?)
     }
 
     /// Parses `pid (name) state ppid pgrp ...`, see proc_pid_stat(5). The name may contain any
     /// characters, so parsing continues after the last parenthesis.
-    pub(super) fn parse(line: &[u8]) -> Option<Entry> {
+    pub(super) fn parse(line: &[u8]) -> Option<TableEntry> {
         let line = String::from_utf8_lossy(line);
         let (pid, rest) = line.split_once(' ')?;
         let (_, rest) = rest.rsplit_once(')')?;
@@ -120,7 +120,7 @@ impl Entry {
         let group = fields.next()?.parse().ok()?;
         // Field 22; the state is field 3.
         let started = fields.nth(16)?.parse().ok()?;
-        Some(Entry {
+        Some(TableEntry {
             process: Process {
                 pid: pid.parse().ok()?,
                 started,
@@ -137,11 +137,11 @@ impl Entry {
 /// environment.
 pub(crate) fn variable_above(name: &str) -> Option<Box<str>> {
     let mut pid = rustix::process::getppid()?.as_raw_pid();
-    for _ in 0..MOST_ABOVE {
+    for _ in 0..MAX_ANCESTORS {
         if let Some(value) = read_variable(pid, name) {
             return Some(value);
         }
-        pid = Entry::read(pid)?.parent;
+        pid = TableEntry::read(pid)?.parent;
     }
     None
 }

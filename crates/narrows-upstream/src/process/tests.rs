@@ -4,14 +4,14 @@ use std::process::{Child, Command, Stdio};
 use narrows_testkit::{Folder, processes, until};
 use rustix::process::Signal;
 
-use super::table::{Entry, Process};
-use super::{MARK, Tree};
+use super::table::{Process, TableEntry};
+use super::{MARK, ProcessTree};
 
 /// A child process that runs `sh` as a group leader, killed when dropped.
-struct Leader(Child);
+struct TestGroup(Child);
 
-impl Leader {
-    fn start(script: &str, mark: Option<&str>) -> Leader {
+impl TestGroup {
+    fn start(script: &str, mark: Option<&str>) -> TestGroup {
         let mut command = Command::new("sh");
         command
             .args(["-c", script])
@@ -20,11 +20,11 @@ impl Leader {
         if let Some(mark) = mark {
             command.env(MARK, mark);
         }
-        Leader(command.process_group(0).spawn().expect("sh starts"))
+        TestGroup(command.process_group(0).spawn().expect("sh starts"))
     }
 
-    fn tree(&self, mark: &str) -> Tree {
-        Tree::of(self.0.id(), mark)
+    fn tree(&self, mark: &str) -> ProcessTree {
+        ProcessTree::of(self.0.id(), mark)
     }
 
     fn reap(&mut self) {
@@ -32,7 +32,7 @@ impl Leader {
     }
 }
 
-impl Drop for Leader {
+impl Drop for TestGroup {
     fn drop(&mut self) {
         let _ = self.0.kill();
         self.reap();
@@ -53,7 +53,7 @@ fn a_stat_line_is_read_whatever_the_name_is() {
     let rest =
         "S 7 42 42 0 -1 4194560 116 0 0 0 0 0 0 0 20 0 1 0 12345 2500000 200 18446744073709551615";
     for name in ["sh", "a b", ") R 1 2 (", "(((", "\u{fffd}"] {
-        let entry = Entry::parse(format!("42 ({name}) {rest}").as_bytes()).expect("an entry");
+        let entry = TableEntry::parse(format!("42 ({name}) {rest}").as_bytes()).expect("an entry");
         assert_eq!(
             entry.process,
             Process {
@@ -63,10 +63,10 @@ fn a_stat_line_is_read_whatever_the_name_is() {
         );
         assert_eq!((entry.parent, entry.group, entry.alive), (7, 42, true));
     }
-    let zombie = Entry::parse(format!("42 (sh) {}", rest.replacen('S', "Z", 1)).as_bytes());
+    let zombie = TableEntry::parse(format!("42 (sh) {}", rest.replacen('S', "Z", 1)).as_bytes());
     assert!(zombie.is_some_and(|entry| !entry.alive));
     for broken in ["", "42", "42 (sh", "42 (sh) S 7", "x (sh) S 7 42"] {
-        assert!(Entry::parse(broken.as_bytes()).is_none(), "{broken:?}");
+        assert!(TableEntry::parse(broken.as_bytes()).is_none(), "{broken:?}");
     }
 }
 
@@ -83,7 +83,7 @@ async fn a_child_of_a_dead_parent_is_known_from_before() {
         .arg(folder.file("go"))
         .status()
         .expect("mkfifo runs");
-    let leader = Leader::start(&script, None);
+    let leader = TestGroup::start(&script, None);
     let sleep = pid(&folder, "pid").await;
     let mut tree = leader.tree("unused");
     tree.collect();
@@ -97,7 +97,7 @@ async fn a_child_of_a_dead_parent_is_known_from_before() {
     assert!(tree.is_gone());
 }
 
-fn tree_has(tree: &Tree, pid: u32) -> bool {
+fn tree_has(tree: &ProcessTree, pid: u32) -> bool {
     tree.members
         .iter()
         .any(|member| u32::try_from(member.process.pid) == Ok(pid))
@@ -111,7 +111,7 @@ async fn a_mark_finds_what_nothing_else_does() {
         "setsid sh -c 'echo $$ > {}; exec sleep 1000' &",
         file.display()
     );
-    let mut leader = Leader::start(&script, Some("mark.7"));
+    let mut leader = TestGroup::start(&script, Some("mark.7"));
     let orphan = pid(&folder, "pid").await;
     leader.reap();
 
@@ -124,7 +124,7 @@ async fn a_mark_finds_what_nothing_else_does() {
     assert!(processes::is_alive(orphan));
 
     for mark in ["mark", "mark.7"] {
-        assert!(!Tree::new(mark).is_gone(), "{mark}");
+        assert!(!ProcessTree::new(mark).is_gone(), "{mark}");
     }
     leader.tree("mark.7").signal(Signal::KILL);
     processes::gone([orphan]).await;
@@ -132,7 +132,7 @@ async fn a_mark_finds_what_nothing_else_does() {
 
 #[tokio::test]
 async fn a_number_that_another_process_got_is_left_alone() {
-    let mut leader = Leader::start("exec sleep 1000", None);
+    let mut leader = TestGroup::start("exec sleep 1000", None);
     let pid = leader.0.id();
     let mut tree = leader.tree("unused");
     tree.collect();
@@ -152,7 +152,7 @@ async fn a_number_that_another_process_got_is_left_alone() {
 
 #[test]
 fn groups_that_mean_everybody_are_never_watched() {
-    let mut tree = Tree::new("unused");
+    let mut tree = ProcessTree::new("unused");
     for group in [0, 1, u32::MAX] {
         tree.add_group(group);
     }
@@ -163,7 +163,7 @@ fn groups_that_mean_everybody_are_never_watched() {
 
 #[tokio::test]
 async fn a_zombie_counts_as_gone() {
-    let leader = Leader::start("exit 0", None);
+    let leader = TestGroup::start("exit 0", None);
     let mut tree = leader.tree("unused");
     until("it has ended", || tree.is_gone()).await;
 }

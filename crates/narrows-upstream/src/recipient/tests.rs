@@ -21,11 +21,11 @@ fn shown(recipient: &Recipient<'_>) -> &'static str {
         Recipient::Link => "link",
         Recipient::Call(_) => "call",
         Recipient::ProgressToken => "token",
-        Recipient::Asked => "asked",
+        Recipient::AskRecipient => "asked",
         Recipient::Handler => "handler",
-        Recipient::Nobody(Refusal::NoOwner) => "no owner",
-        Recipient::Nobody(Refusal::NotSupported) => "not supported",
-        Recipient::Nobody(Refusal::NoAnswer) => "no answer",
+        Recipient::Refused(Refusal::NoOwner) => "no owner",
+        Recipient::Refused(Refusal::NotSupported) => "not supported",
+        Recipient::Refused(Refusal::NoAnswer) => "no answer",
         Recipient::Unknown => "unknown",
     }
 }
@@ -34,7 +34,7 @@ fn shown(recipient: &Recipient<'_>) -> &'static str {
 /// the link, and over a channel with no calls in flight, with calls of one session, and with calls
 /// of several sessions.
 #[track_caller]
-fn check(message: Unasked<'_>, expected: [&str; 5]) {
+fn check(message: ServerMessage<'_>, expected: [&str; 5]) {
     let origin = origin();
     let none = || CallsInFlight::None;
     let one = || CallsInFlight::OneSession(origin.clone());
@@ -52,7 +52,7 @@ fn check(message: Unasked<'_>, expected: [&str; 5]) {
 
 #[test]
 fn notifications() {
-    use Unasked::Notification as Is;
+    use ServerMessage::Notification as Is;
     let owned = ["call", "handler", "handler", "call", "no owner"];
     check(Is("notifications/message"), owned);
     check(Is("notifications/elicitation/complete"), owned);
@@ -73,14 +73,14 @@ fn notifications() {
 #[test]
 fn cancellations() {
     check(
-        Unasked::Notification("notifications/cancelled"),
+        ServerMessage::Notification("notifications/cancelled"),
         ["call", "handler", "asked", "asked", "asked"],
     );
 }
 
 #[test]
 fn questions() {
-    use Unasked::Question as Is;
+    use ServerMessage::Ask as Is;
     check(Is("ping"), ["link"; 5]);
     check(
         Is("roots/list"),

@@ -12,27 +12,27 @@ use narrows_wire::Raw;
 use serde_json::json;
 use tokio::task::JoinHandle;
 
-use self::server::{Server, Stream};
+use self::server::{SseStream, SseTestServer};
 use crate::duplex::Duplex;
 use crate::failure::{Failure, LinkError};
 use crate::request::Outgoing;
 use crate::settings::RemoteSettings;
-use crate::testing::{Heard, LONG, MAX, client, greet, raw, read_out, soon};
+use crate::testing::{LONG, MAX, ReceivedMessages, client, greet, raw, read_out, soon};
 
-async fn connect(settings: RemoteSettings) -> Result<(Arc<Duplex>, Heard), Failure> {
+async fn connect(settings: RemoteSettings) -> Result<(Arc<Duplex>, ReceivedMessages), Failure> {
     greet(super::open(&client(), &settings, "srv".into(), MAX).await?).await
 }
 
 /// An open link and the server side of it.
-struct Open {
+struct OpenSseLink {
     link: Arc<Duplex>,
-    heard: Heard,
-    server: Server,
-    stream: Stream,
+    received: ReceivedMessages,
+    server: SseTestServer,
+    stream: SseStream,
 }
 
-async fn open() -> Open {
-    let mut server = Server::start().await;
+async fn open() -> OpenSseLink {
+    let mut server = SseTestServer::start().await;
     let settings = server.settings();
     let serving = async {
         let stream = server.greet().await;
@@ -40,10 +40,10 @@ async fn open() -> Open {
         stream
     };
     let (connected, stream) = soon(async { tokio::join!(connect(settings), serving) }).await;
-    let (link, heard) = connected.expect("it opens");
-    Open {
+    let (link, received) = connected.expect("it opens");
+    OpenSseLink {
         link,
-        heard,
+        received,
         server,
         stream,
     }
@@ -60,8 +60,8 @@ fn call(link: &Arc<Duplex>) -> JoinHandle<Result<Raw, LinkError>> {
 }
 
 /// Returns the outcome of a call in one line.
-async fn outcome(call: JoinHandle<Result<Raw, LinkError>>, server: &Server) -> String {
-    let told = match soon(call).await.expect("no panic") {
+async fn outcome(call: JoinHandle<Result<Raw, LinkError>>, server: &SseTestServer) -> String {
+    let reported = match soon(call).await.expect("no panic") {
         Ok(result) => format!("result {}", result.as_str()),
         Err(LinkError::Answered(error)) => format!("answered {}", error.as_str()),
         Err(LinkError::Invalid(reason)) => format!("invalid: {reason}"),
@@ -69,7 +69,7 @@ async fn outcome(call: JoinHandle<Result<Raw, LinkError>>, server: &Server) -> S
         Err(LinkError::Timeout(_)) => "timeout".to_owned(),
         Err(LinkError::Closed { failure, .. }) => describe(&failure),
     };
-    server.hide(&told)
+    server.hide(&reported)
 }
 
 fn describe(failure: &Failure) -> String {

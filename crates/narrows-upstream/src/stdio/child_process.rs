@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::channel::Closer;
 use crate::guard::Guard;
-use crate::process::{self, Tree};
+use crate::process::{self, ProcessTree};
 
 /// The minimum time to wait for a killed process. Killing takes effect immediately, except on a
 /// process that is inside a system call.
@@ -47,10 +47,15 @@ impl ProcessState {
 /// A command to end the child. If it is sent, the child is ended gracefully, and the contained
 /// sender is dropped when that is done. If it is dropped without being sent, the child is killed
 /// immediately.
-type Order = oneshot::Sender<()>;
+type CloseRequest = oneshot::Sender<()>;
 
 impl ChildProcess {
-    pub(super) fn new(child: Child, pid: u32, tree: Tree, guard: Option<Guard>) -> ChildProcess {
+    pub(super) fn new(
+        child: Child,
+        pid: u32,
+        tree: ProcessTree,
+        guard: Option<Guard>,
+    ) -> ChildProcess {
         ChildProcess {
             owned: OwnedTree {
                 child,
@@ -86,8 +91,8 @@ impl ChildProcess {
     }
 
     pub(super) fn start(self, grace: Duration) -> Closer {
-        let (order, orders) = oneshot::channel::<Order>();
-        tokio::spawn(self.run(grace, orders));
+        let (order, close_requests) = oneshot::channel::<CloseRequest>();
+        tokio::spawn(self.run(grace, close_requests));
         Box::new(move || {
             let (done, finished) = oneshot::channel();
             Box::pin(async move {
@@ -99,11 +104,11 @@ impl ChildProcess {
         })
     }
 
-    async fn run(mut self, grace: Duration, mut orders: oneshot::Receiver<Order>) {
+    async fn run(mut self, grace: Duration, mut close_requests: oneshot::Receiver<CloseRequest>) {
         // Held until the end, because the closer waits until it is dropped.
         let mut order = tokio::select! {
             biased;
-            order = &mut orders => Some(order),
+            order = &mut close_requests => Some(order),
             () = self.exited() => None,
         };
         let start = Instant::now();
@@ -124,7 +129,7 @@ impl ChildProcess {
                 if !gone {
                     tokio::select! {
                         ended = self.gone_by(limit) => gone = ended,
-                        late = &mut orders => order = Some(late),
+                        late = &mut close_requests => order = Some(late),
                     }
                 }
                 if let Some(Ok(_)) = order {
@@ -142,7 +147,7 @@ impl ChildProcess {
     async fn leave(&mut self, limit: Duration) {
         // The tree is read first, because the children of a server can no longer be found after it
         // has exited.
-        self.with_tree(Tree::collect).await;
+        self.with_tree(ProcessTree::collect).await;
         self.closing.cancel();
         let _ = timeout(limit, self.exited()).await;
     }
@@ -200,7 +205,7 @@ impl ChildProcess {
     /// Ends and reaps the orphans that the child has left to the gateway. They are only adopted
     /// when the child is reaped, which may be after the last reading of the tree.
     async fn end_orphans(&mut self) -> bool {
-        let gone = self.with_tree(Tree::is_gone).await || self.kill(Instant::now()).await;
+        let gone = self.with_tree(ProcessTree::is_gone).await || self.kill(Instant::now()).await;
         let _ = spawn_blocking(|| process::reap_orphans(KILL_WAIT)).await;
         gone
     }
@@ -220,7 +225,7 @@ impl ChildProcess {
     async fn gone_by(&mut self, limit: Instant) -> bool {
         let mut pause = Duration::from_millis(1);
         loop {
-            if self.with_tree(Tree::is_gone).await {
+            if self.with_tree(ProcessTree::is_gone).await {
                 return true;
             }
             if Instant::now() >= limit {
@@ -237,7 +242,7 @@ impl ChildProcess {
 
     /// Runs `act` with the tree on the blocking pool. It gets a copy, so that `owned` still knows
     /// all processes if the runtime shuts down meanwhile.
-    async fn with_tree<T>(&mut self, act: impl FnOnce(&mut Tree) -> T + Send + 'static) -> T
+    async fn with_tree<T>(&mut self, act: impl FnOnce(&mut ProcessTree) -> T + Send + 'static) -> T
     where
         T: Default + Send + 'static,
     {
@@ -261,7 +266,7 @@ impl ChildProcess {
 struct OwnedTree {
     child: Child,
     pid: u32,
-    tree: Tree,
+    tree: ProcessTree,
     guard: Option<Guard>,
     /// True if no process is left to end.
     over: bool,

@@ -114,7 +114,7 @@ pub(super) fn explain(settings: &StdioSettings, error: &io::Error) -> Failure {
             format!("cannot start '{name}': {error}"),
         );
     }
-    let place = Place::of(settings);
+    let place = CommandLocation::of(settings);
     if let Some(file) = place.file() {
         let detail = format!(
             "cannot start '{}': the interpreter named in its first line does not exist",
@@ -123,10 +123,10 @@ pub(super) fn explain(settings: &StdioSettings, error: &io::Error) -> Failure {
         return Failure::new(FailureKind::Process, detail);
     }
     let mut detail = match place {
-        Place::Path(path) => format!("'{}' does not exist", path.display()),
+        CommandLocation::Path(path) => format!("'{}' does not exist", path.display()),
         // The value of PATH is omitted, because it is long and clients can read this message.
-        Place::Search { path: Some(_), .. } => format!("'{name}' was not found in PATH"),
-        Place::Search { path: None, .. } => {
+        CommandLocation::Search { path: Some(_), .. } => format!("'{name}' was not found in PATH"),
+        CommandLocation::Search { path: None, .. } => {
             format!("'{name}' was not found; the server's environment has no PATH")
         }
     };
@@ -137,7 +137,7 @@ pub(super) fn explain(settings: &StdioSettings, error: &io::Error) -> Failure {
 }
 
 /// The location of a command.
-enum Place<'a> {
+enum CommandLocation<'a> {
     Path(PathBuf),
     Search {
         name: &'a str,
@@ -145,13 +145,13 @@ enum Place<'a> {
     },
 }
 
-impl<'a> Place<'a> {
-    fn of(settings: &'a StdioSettings) -> Place<'a> {
+impl<'a> CommandLocation<'a> {
+    fn of(settings: &'a StdioSettings) -> CommandLocation<'a> {
         if settings.command.contains('/') {
             // The child changes its directory first, so a relative path is relative to that
             // directory.
             let base = settings.cwd.as_deref().unwrap_or(Path::new(""));
-            return Place::Path(base.join(&settings.command));
+            return CommandLocation::Path(base.join(&settings.command));
         }
         // If a variable is set more than once, the last value applies.
         let path = settings
@@ -160,7 +160,7 @@ impl<'a> Place<'a> {
             .rev()
             .find(|(name, _)| name == "PATH")
             .map(|(_, path)| path.as_os_str());
-        Place::Search {
+        CommandLocation::Search {
             name: &settings.command,
             path,
         }
@@ -169,8 +169,8 @@ impl<'a> Place<'a> {
     /// Returns the command's file, if it exists.
     fn file(&self) -> Option<PathBuf> {
         match self {
-            Place::Path(path) => path.is_file().then(|| path.clone()),
-            Place::Search { name, path } => std::env::split_paths((*path)?)
+            CommandLocation::Path(path) => path.is_file().then(|| path.clone()),
+            CommandLocation::Search { name, path } => std::env::split_paths((*path)?)
                 .map(|folder| folder.join(name))
                 .find(|file| file.is_file()),
         }

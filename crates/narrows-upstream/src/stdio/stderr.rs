@@ -28,21 +28,21 @@ const KEPT: usize = 20;
 /// The maximum length of a line in bytes. Longer lines are cut.
 const LINE_MAX: usize = 4 * 1024;
 /// The maximum number of line digests remembered from failed attempts.
-const MOST_DIGESTS: usize = 2_000;
+const MAX_DIGESTS: usize = 2_000;
 /// The maximum number of lines logged per window.
 const LOGGED: u32 = 100;
 const WINDOW: Duration = Duration::from_secs(1);
 
 /// The last lines, shared between the reader and the code that reports them.
 #[derive(Clone, Default)]
-pub(super) struct Tail {
+pub(super) struct StderrTail {
     lines: Arc<Mutex<VecDeque<Vec<u8>>>>,
     /// The errno with which the subreaper failed to start the server.
     not_started: Arc<OnceLock<i32>>,
     complete: CancellationToken,
 }
 
-impl Tail {
+impl StderrTail {
     pub(super) fn lines(&self) -> Vec<String> {
         let lines = self.lines.lock();
         lines.iter().map(|line| printable(line)).collect()
@@ -75,11 +75,11 @@ impl Tail {
 /// lines each time, so lines of earlier attempts are not logged again until the server is
 /// connected.
 #[derive(Default)]
-pub(crate) struct StderrHistory(Mutex<Attempts>);
+pub(crate) struct StderrHistory(Mutex<HistoryState>);
 
 #[derive(Default)]
-struct Attempts {
-    tail: Tail,
+struct HistoryState {
+    tail: StderrTail,
     /// Digests of the lines of earlier attempts.
     before: HashSet<u64>,
     /// Digests of the lines of the current attempt.
@@ -89,17 +89,17 @@ struct Attempts {
 
 impl StderrHistory {
     /// Starts the history of the next process.
-    pub(super) fn begin(&self) -> Tail {
+    pub(super) fn begin(&self) -> StderrTail {
         let mut attempts = self.0.lock();
         let now = std::mem::take(&mut attempts.now);
         attempts.before.extend(now);
         attempts.connected = false;
-        attempts.tail = Tail::default();
+        attempts.tail = StderrTail::default();
         attempts.tail.clone()
     }
 
     /// Marks the process as connected. From now on, all its lines are logged.
-    pub(crate) fn settle(&self) {
+    pub(crate) fn mark_connected(&self) {
         self.0.lock().connected = true;
     }
 
@@ -117,13 +117,13 @@ impl StderrHistory {
         tail.lines()
     }
 
-    fn is_news(&self, line: &str) -> bool {
+    fn is_new(&self, line: &str) -> bool {
         let mut attempts = self.0.lock();
         if attempts.connected {
             return true;
         }
         let digest = digest(line);
-        if attempts.now.len() + attempts.before.len() < MOST_DIGESTS {
+        if attempts.now.len() + attempts.before.len() < MAX_DIGESTS {
             attempts.now.insert(digest);
         }
         !attempts.before.contains(&digest)
@@ -150,7 +150,7 @@ pub(super) fn read(
     stderr: impl AsyncRead + Unpin,
     server: Arc<str>,
     secrets: Secrets,
-    tail: Tail,
+    tail: StderrTail,
     history: Option<Arc<StderrHistory>>,
 ) -> impl Future<Output = ()> {
     // The guard marks the tail as complete on every exit, even if reading never began, so that no
@@ -166,11 +166,11 @@ async fn read_lines(
     mut stderr: impl AsyncRead + Unpin,
     server: Arc<str>,
     secrets: Secrets,
-    tail: Tail,
+    tail: StderrTail,
     history: Option<Arc<StderrHistory>>,
 ) {
-    let mut lines = Lines::default();
-    let mut log = Log {
+    let mut lines = LineSplitter::default();
+    let mut log = StderrLog {
         server,
         secrets,
         history,
@@ -178,7 +178,7 @@ async fn read_lines(
         logged: 0,
         dropped: 0,
     };
-    let each = |line: &[u8], log: &mut Log| {
+    let each = |line: &[u8], log: &mut StderrLog| {
         let number = line.strip_prefix(NOT_STARTED.as_bytes());
         let number = number.and_then(|number| std::str::from_utf8(number).ok()?.parse().ok());
         if let Some(number) = number {
@@ -213,12 +213,12 @@ async fn read_lines(
 
 /// Splits the input into lines, cutting long ones and dropping empty ones.
 #[derive(Default)]
-struct Lines {
+struct LineSplitter {
     /// The beginning of an unfinished line, up to the limit.
     begun: Vec<u8>,
 }
 
-impl Lines {
+impl LineSplitter {
     fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(&[u8])) {
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
             let (line, rest) = bytes.split_at(end);
@@ -257,7 +257,7 @@ fn emit(line: &[u8], each: &mut impl FnMut(&[u8])) {
 }
 
 /// The log of one server, which is limited to a number of lines per second.
-struct Log {
+struct StderrLog {
     server: Arc<str>,
     secrets: Secrets,
     history: Option<Arc<StderrHistory>>,
@@ -266,7 +266,7 @@ struct Log {
     dropped: u64,
 }
 
-impl Log {
+impl StderrLog {
     fn line(&mut self, line: &[u8]) {
         if !tracing::enabled!(target: TARGET, Level::INFO) {
             return;
@@ -275,7 +275,7 @@ impl Log {
         if self
             .history
             .as_ref()
-            .is_some_and(|history| !history.is_news(&line))
+            .is_some_and(|history| !history.is_new(&line))
         {
             return;
         }

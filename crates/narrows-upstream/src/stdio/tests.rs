@@ -8,7 +8,7 @@ use narrows_testkit::{Folder, LIMIT, processes, until};
 use narrows_wire::frame::Framing;
 use tokio::time::timeout;
 
-use super::{Arrival, Channel, Failure, FailureKind, StdioSettings, open};
+use super::{Channel, ChannelEvent, Failure, FailureKind, StdioSettings, open};
 use crate::guard::LazyGuard;
 
 const GRACE: Duration = Duration::from_secs(2);
@@ -51,7 +51,7 @@ fn refusal(settings: &StdioSettings) -> Failure {
     .expect("the child does not start")
 }
 
-async fn next(channel: &mut Channel) -> Arrival {
+async fn next(channel: &mut Channel) -> ChannelEvent {
     let arrival = timeout(LIMIT, channel.incoming.next()).await;
     arrival
         .expect("something comes in time")
@@ -60,16 +60,16 @@ async fn next(channel: &mut Channel) -> Arrival {
 
 async fn message(channel: &mut Channel) -> String {
     match next(channel).await {
-        Arrival::Message(bytes) => String::from_utf8(bytes.into()).expect("text"),
-        Arrival::TooLarge(max) => panic!("more than {max} bytes"),
-        Arrival::Unsent { id, error, .. } => panic!("{id} was not sent: {error:?}"),
-        Arrival::Ended(failure) => panic!("ended: {failure:?}"),
+        ChannelEvent::Message(bytes) => String::from_utf8(bytes.into()).expect("text"),
+        ChannelEvent::TooLarge(max) => panic!("more than {max} bytes"),
+        ChannelEvent::Unsent { id, error, .. } => panic!("{id} was not sent: {error:?}"),
+        ChannelEvent::Ended(failure) => panic!("ended: {failure:?}"),
     }
 }
 
 async fn end(channel: &mut Channel) -> Failure {
     loop {
-        if let Arrival::Ended(failure) = next(channel).await {
+        if let ChannelEvent::Ended(failure) = next(channel).await {
             return failure;
         }
     }
@@ -201,7 +201,7 @@ async fn a_line_that_is_too_long_is_skipped() {
     ));
     assert!(matches!(
         next(&mut channel).await,
-        Arrival::TooLarge(65_536)
+        ChannelEvent::TooLarge(65_536)
     ));
     assert_eq!(message(&mut channel).await, "after");
 }

@@ -31,7 +31,7 @@ pub(super) struct Circuit {
     /// The time at which the last attempt failed or the connection was lost.
     failed: Mutex<Option<Instant>>,
     /// Signalled when the next attempt has been brought forward.
-    hastened: Notify,
+    retry_requested: Notify,
 }
 
 impl Circuit {
@@ -45,7 +45,7 @@ impl Upstream {
     /// Returns the error for a call that cannot be sent, and brings the next reconnect attempt
     /// forward.
     pub fn down(&self) -> Error {
-        self.hasten();
+        self.retry_soon();
         let state = self.lifecycle.state.borrow();
         let reason = match &*state {
             State::Disabled => "it is disabled".to_owned(),
@@ -130,12 +130,12 @@ impl Upstream {
             };
             tokio::select! {
                 () = pause => return,
-                () = self.lifecycle.circuit.hastened.notified() => {}
+                () = self.lifecycle.circuit.retry_requested.notified() => {}
             }
         }
     }
 
-    fn hasten(&self) {
+    fn retry_soon(&self) {
         let failed = *self.lifecycle.circuit.failed.lock();
         let Some(failed) = failed else { return };
         let earliest = (failed + SPACING).max(Instant::now());
@@ -150,7 +150,7 @@ impl Upstream {
             _ => false,
         });
         if nearer {
-            self.lifecycle.circuit.hastened.notify_one();
+            self.lifecycle.circuit.retry_requested.notify_one();
         }
     }
 }

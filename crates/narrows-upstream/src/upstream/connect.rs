@@ -9,13 +9,13 @@ use tokio::time::Instant;
 use super::Upstream;
 use super::starts::StartSlot;
 use crate::channel::Channel;
-use crate::duplex::{Duplex, Quoting};
+use crate::duplex::{Duplex, MessageQuoter};
 use crate::exchange::ClientHello;
 use crate::failure::{Failure, FailureKind, Found};
 use crate::handler::NotificationHandler;
 use crate::handshake::ServerHello;
 use crate::http::{HttpLink, HttpProtocol};
-use crate::link::{Carrier, Link};
+use crate::link::{Link, LinkTransport};
 use crate::settings::{RemoteProtocol, RemoteSettings, Transport, UpstreamKind};
 use crate::stdio::StderrHistory;
 use crate::{sse, stdio, ws};
@@ -67,7 +67,7 @@ impl Upstream {
         let max = context.limits.max_message_bytes;
         let channel = match &self.settings.kind {
             UpstreamKind::Remote(remote) if remote.protocol == RemoteProtocol::HttpOrSse => {
-                return self.connect_somehow(remote, hello, handler).await;
+                return self.connect_auto(remote, hello, handler).await;
             }
             UpstreamKind::Remote(remote) => {
                 let (transport, limit) =
@@ -98,7 +98,7 @@ impl Upstream {
 
     /// Tries Streamable HTTP, then the older HTTP+SSE (MCP 2025-03-26, transports, backwards
     /// compatibility: a refused POST, then a GET).
-    async fn connect_somehow(
+    async fn connect_auto(
         self: &Arc<Self>,
         remote: &RemoteSettings,
         hello: &ClientHello,
@@ -186,7 +186,7 @@ impl Upstream {
         )
         .await?;
         Ok(Connected {
-            link: Link(Carrier::Http(link)),
+            link: Link(LinkTransport::Http(link)),
             hello,
             found: Found::configured(transport),
         })
@@ -202,14 +202,14 @@ impl Upstream {
     ) -> Result<Connected, Failure> {
         let (slug, tasks) = (self.slug.clone(), &self.context.tasks);
         let serial = self.next_serial();
-        let quoting = Quoting {
+        let quoter = MessageQuoter {
             secrets: self.secrets.clone(),
             is_stdout: transport == Transport::Stdio,
         };
         let opened =
-            Duplex::open(channel, slug, serial, quoting, hello, handler, limit, tasks).await;
+            Duplex::open(channel, slug, serial, quoter, hello, handler, limit, tasks).await;
         opened.map(|(link, hello)| Connected {
-            link: Link(Carrier::Duplex(link)),
+            link: Link(LinkTransport::Duplex(link)),
             hello,
             found: Found::configured(transport),
         })

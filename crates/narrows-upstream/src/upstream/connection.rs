@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::exchange::ClientHello;
 use crate::handler::NotificationHandler;
 use crate::handshake::ServerHello;
-use crate::health::{self, Work};
+use crate::health::{self, ActiveRequests};
 use crate::link::Link;
 use crate::settings::{Transport, UpstreamKind};
 use crate::state::State;
@@ -24,7 +24,7 @@ pub(super) struct Connection {
     /// Limits the links of single sessions.
     own_links: Arc<Semaphore>,
     /// Requests in flight on all links, if they lead to the same server process.
-    work: Work,
+    active_requests: ActiveRequests,
     /// The stderr of the processes behind the shared link.
     pub(super) stderr: Arc<StderrHistory>,
     /// The reason why HTTP+SSE is used, if the server was found to speak it.
@@ -45,7 +45,7 @@ impl Connection {
         Connection {
             shared: ArcSwapOption::empty(),
             own_links: Arc::new(Semaphore::new(max_links)),
-            work: Work::default(),
+            active_requests: ActiveRequests::default(),
             stderr: Arc::default(),
             sse_reason: Mutex::default(),
             detected: OnceLock::new(),
@@ -137,16 +137,17 @@ impl Upstream {
         // Every link to a stdio server has its own process, so only links to remote servers share
         // the counter.
         if !local {
-            link.vitals().share(&self.connection.work);
+            link.liveness().share(&self.connection.active_requests);
         }
-        link.vitals().report_to(&self.observer);
+        link.liveness().set_observer(&self.observer);
         // The task must not hold the `Link`, because the link ends when its last owner drops it.
-        let watched = link.watched();
+        let transport = link.transport();
         self.context.tasks.spawn(async move {
-            let watching = health::watch(watched.vitals(), &health, |limit| watched.ping(limit));
+            let watching =
+                health::watch(transport.liveness(), &health, |limit| transport.ping(limit));
             tokio::select! {
-                failure = watching => watched.give_up(failure),
-                _ = watched.ended() => {}
+                failure = watching => transport.give_up(failure),
+                _ = transport.ended() => {}
             }
         });
     }

@@ -29,10 +29,10 @@ pub struct UpstreamContext {
     /// The next serial number for a link.
     pub links: AtomicU64,
     /// The numbers of server ids, including those of removed servers.
-    pub numbers: Numbers,
+    pub numbers: ServerNumbers,
     /// Cancelled to end all servers.
     pub stop: CancellationToken,
-    pub changes: Changes,
+    pub changes: ChangeCounter,
     /// Digests of all servers' tools.
     pub definitions: Definitions,
     /// All background tasks. The gateway waits for them at shutdown.
@@ -58,9 +58,9 @@ impl UpstreamContext {
             guard,
             builtins,
             links: AtomicU64::new(1),
-            numbers: Numbers::default(),
+            numbers: ServerNumbers::default(),
             stop,
-            changes: Changes::default(),
+            changes: ChangeCounter::default(),
             definitions: Definitions::default(),
             tasks: TaskTracker::new(),
         }
@@ -70,12 +70,12 @@ impl UpstreamContext {
 /// A counter of the changes that affect views. Readers compare counts to detect a view that is
 /// older than the change they waited for.
 #[derive(Default)]
-pub struct Changes {
+pub struct ChangeCounter {
     count: AtomicU64,
     signal: Notify,
 }
 
-impl Changes {
+impl ChangeCounter {
     pub(super) fn raise(&self) {
         self.count.fetch_add(1, Ordering::AcqRel);
         self.signal.notify_one();
@@ -92,12 +92,12 @@ impl Changes {
 
 /// Assigns numbers to server ids and to instances of servers.
 #[derive(Default)]
-pub struct Numbers {
+pub struct ServerNumbers {
     ids: Mutex<HashMap<String, usize>>,
     instances: AtomicU64,
 }
 
-impl Numbers {
+impl ServerNumbers {
     /// Returns the number of a server id. An id keeps its number after its server has been removed.
     pub fn of(&self, id: &str) -> usize {
         let mut ids = self.ids.lock();

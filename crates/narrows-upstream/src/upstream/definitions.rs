@@ -46,13 +46,13 @@ type Digest = [u8; 32];
 
 /// The definitions of all servers' tools.
 #[derive(Default)]
-pub struct Definitions(Mutex<Seen>);
+pub struct Definitions(Mutex<SeenDefinitions>);
 
 #[derive(Default)]
-struct Seen {
+struct SeenDefinitions {
     /// Definitions by server number and client capabilities, because servers may offer different
     /// tools to different clients.
-    servers: HashMap<(usize, Asks), HashMap<Box<str>, Definition>>,
+    servers: HashMap<(usize, Asks), HashMap<Box<str>, ToolDigests>>,
     tools: usize,
     /// True once the log reports that there are too many tools.
     is_full: bool,
@@ -61,7 +61,7 @@ struct Seen {
 
 /// The digests of one tool definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Definition {
+struct ToolDigests {
     whole: Digest,
     /// One digest for each of [`MEMBERS`], and one for all other members together. `None` if the
     /// tool has no such member.
@@ -77,7 +77,7 @@ struct ReportWindow {
 
 /// A tool whose definition has changed.
 #[derive(Debug, PartialEq, Eq)]
-struct Change {
+struct DefinitionChange {
     tool: Box<str>,
     old: Digest,
     new: Digest,
@@ -86,7 +86,7 @@ struct Change {
 
 impl Upstream {
     /// Compares tools with their last known definitions, and reports changes.
-    pub fn compare_definitions(&self, asks: Asks, offer: &Offer) {
+    pub fn report_changed_definitions(&self, asks: Asks, offer: &Offer) {
         let definitions = &self.context.definitions;
         for change in definitions.compare((self.index, asks), &offer.tools) {
             match definitions.may_report(self.index) {
@@ -96,8 +96,8 @@ impl Upstream {
         }
     }
 
-    fn report(&self, change: Change, left_out: u64) {
-        let Change {
+    fn report(&self, change: DefinitionChange, left_out: u64) {
+        let DefinitionChange {
             tool,
             old,
             new,
@@ -138,14 +138,14 @@ impl Upstream {
 
 impl Definitions {
     /// Returns the tools whose definitions have changed since the last comparison.
-    fn compare(&self, server: (usize, Asks), tools: &[Item]) -> Vec<Change> {
+    fn compare(&self, server: (usize, Asks), tools: &[Item]) -> Vec<DefinitionChange> {
         // Computed before the lock is taken, because schemas may be long.
-        let read: Vec<(&str, Definition)> = tools
+        let read: Vec<(&str, ToolDigests)> = tools
             .iter()
-            .map(|item| (&*item.key, Definition::of(&item.raw)))
+            .map(|item| (&*item.key, ToolDigests::of(&item.raw)))
             .collect();
         let mut seen = self.0.lock();
-        let Seen {
+        let SeenDefinitions {
             servers,
             tools,
             is_full,
@@ -158,7 +158,7 @@ impl Definitions {
                 Some(old) if *old == new => {}
                 Some(old) => {
                     let old = std::mem::replace(old, new.clone());
-                    changes.push(Change {
+                    changes.push(DefinitionChange {
                         tool: name.into(),
                         old: old.whole,
                         new: new.whole,
@@ -213,8 +213,8 @@ impl Definitions {
     }
 }
 
-impl Definition {
-    fn of(tool: &Raw) -> Definition {
+impl ToolDigests {
+    fn of(tool: &Raw) -> ToolDigests {
         let mut hashes: Box<[Option<Sha256>; MEMBERS.len() + 1]> = Box::default();
         let mut all: Vec<_> = tool.members().collect();
         all.sort_by(|one, other| one.0.cmp(&other.0));
@@ -231,14 +231,14 @@ impl Definition {
             whole.update([u8::from(member.is_some())]);
             whole.update(member.unwrap_or_default());
         }
-        Definition {
+        ToolDigests {
             whole: whole.finalize().into(),
             members: Box::new(members),
         }
     }
 
     /// Returns the names of the members that differ.
-    fn differences(&self, other: &Definition) -> Vec<&'static str> {
+    fn differences(&self, other: &ToolDigests) -> Vec<&'static str> {
         let names = MEMBERS.into_iter().chain([OTHER]);
         let pairs = self.members.iter().zip(other.members.iter());
         names

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Upstream;
 use super::circuit::Circuit;
-use super::offered::Offered;
+use super::offer_cache::OfferCache;
 use crate::error::Error;
 use crate::settings::UpstreamSettings;
 use crate::state::State;
@@ -89,7 +89,7 @@ impl Upstream {
     }
 
     /// Returns true if this instance already has these settings and this slug.
-    pub fn goes_on_as(&self, settings: &UpstreamSettings, slug: &str) -> bool {
+    pub fn can_keep_running(&self, settings: &UpstreamSettings, slug: &str) -> bool {
         self.settings == *settings && *self.slug == *slug
     }
 
@@ -98,7 +98,7 @@ impl Upstream {
         let context = self.context.clone();
         let mut new = Upstream::new(self.index, slug, settings, context, self.observer.clone());
         if new.settings.enabled {
-            new.offered = Offered::inherited(self.offer());
+            new.offer_cache = OfferCache::inherited(self.offer());
         }
         new
     }
@@ -183,7 +183,7 @@ impl Upstream {
     }
 
     /// Records that the instance has ended completely.
-    pub fn has_gone(&self) {
+    pub fn mark_gone(&self) {
         self.lifecycle.gone.cancel();
     }
 

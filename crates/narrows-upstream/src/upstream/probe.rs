@@ -35,14 +35,18 @@ impl Upstream {
         let others = Transport::REMOTE.into_iter();
         // Tried one after the other, because many small servers accept only one client at a time.
         for other in others.filter(|transport| !remote.protocol.tries(*transport)) {
-            if self.try_out(remote, other).await {
+            if self.try_transport(remote, other).await {
                 return Some(*self.connection.detected.get_or_init(|| other));
             }
         }
         None
     }
 
-    async fn try_out(self: &Arc<Self>, remote: &RemoteSettings, transport: Transport) -> bool {
+    async fn try_transport(
+        self: &Arc<Self>,
+        remote: &RemoteSettings,
+        transport: Transport,
+    ) -> bool {
         let hello = ClientHello {
             capabilities: Raw::empty_object(),
             client_info: Raw::from_static(r#"{"name":"narrows-probe","version":"0"}"#),

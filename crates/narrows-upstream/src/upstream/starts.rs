@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 /// The maximum time for which a server holds its slot. A server that takes longer is probably
 /// waiting for a download or a login, and must not delay the others.
-const LONGEST: Duration = Duration::from_secs(3);
+const MAX_HOLD: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Clone)]
 pub struct StartSlots(Arc<Semaphore>);
@@ -46,10 +46,10 @@ impl Default for StartSlots {
 }
 
 impl StartSlot {
-    /// Runs `starting`, and holds the slot until it has finished, but at most for [`LONGEST`].
+    /// Runs `starting`, and holds the slot until it has finished, but at most for [`MAX_HOLD`].
     pub async fn hold<T>(self, starting: impl Future<Output = T>) -> T {
         let mut starting = pin!(starting);
-        match timeout(LONGEST, &mut starting).await {
+        match timeout(MAX_HOLD, &mut starting).await {
             Ok(done) => done,
             Err(_) => {
                 drop(self);
@@ -82,7 +82,7 @@ mod tests {
         let slot = slots.acquire().await;
         let slow = tokio::spawn(slot.hold(sleep(Duration::from_secs(30))));
         slots.acquire().await;
-        assert_eq!(began.elapsed(), LONGEST);
+        assert_eq!(began.elapsed(), MAX_HOLD);
         slow.await.expect("it ends");
         assert_eq!(began.elapsed().as_secs(), 30);
     }

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Upstream;
 use super::connect::Connected;
-use crate::chain::via::has_notice_come_round;
+use crate::chain::via::is_looped_notice;
 use crate::exchange::{Ask, AskKey, ClientHello, Notice, Refusal};
 use crate::failure::{Failure, FailureKind, Found};
 use crate::handler::NotificationHandler;
@@ -22,14 +22,14 @@ use crate::state::State;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// The longest pause after failures that require user action.
-const HOPELESS_PAUSE: Duration = Duration::from_secs(300);
+const UNRECOVERABLE_PAUSE: Duration = Duration::from_secs(300);
 /// The interval at which repeated failures are first logged as a count.
 const FIRST_COUNT: Duration = Duration::from_secs(300);
 const LONGEST_COUNT: Duration = Duration::from_secs(6 * 3_600);
 /// The minimum time between two readings of changed lists.
 const REREAD_INTERVAL: Duration = Duration::from_millis(50);
 /// The time that a link must be up for the attempt counter to be reset.
-const STEADY: Duration = Duration::from_secs(30);
+const STEADY_TIME: Duration = Duration::from_secs(30);
 
 /// Runs until `stop` is cancelled, or until the upstream is retired and has no link. Closes the
 /// link before it returns.
@@ -51,7 +51,7 @@ pub async fn supervise(
             opened = opening => opened,
         };
         let failure = match opened {
-            Ok(Opened {
+            Ok(OpenedLink {
                 link,
                 offer,
                 found,
@@ -62,18 +62,18 @@ pub async fn supervise(
                 // Read before sessions can subscribe over the new link themselves.
                 let before = handler.subscribed(&upstream);
                 upstream.monitor(&link);
-                upstream.come_up(link.clone(), offer, found, began.elapsed());
+                upstream.mark_up(link.clone(), offer, found, began.elapsed());
                 upstream.restore(link.clone(), handler.level(), before);
                 let up = Instant::now();
                 let failure = tokio::select! {
-                    failure = tend(&upstream, &link) => failure,
+                    failure = follow_list_changes(&upstream, &link) => failure,
                     () = stop.cancelled() => {
                         upstream.connection.shared.store(None);
                         link.close().await;
                         break;
                     }
                 };
-                if up.elapsed() > STEADY {
+                if up.elapsed() > STEADY_TIME {
                     attempts = 0;
                     upstream.connection.stderr.forget();
                 }
@@ -95,15 +95,15 @@ pub async fn supervise(
         let pause = pause(attempts, failure.kind);
         let outage = outage.get_or_insert_with(Outage::default);
         outage.log(&upstream.settings.id, &failure, attempts, pause);
-        upstream.go_down(failure, attempts, pause.map(|pause| Instant::now() + pause));
+        upstream.mark_down(failure, attempts, pause.map(|pause| Instant::now() + pause));
         // The old process may still hold resources that the new one needs.
-        let cleared = async {
+        let wait_for_cleanup = async {
             if let Some(lost) = lost {
-                lost.cleared().await;
+                lost.wait_for_cleanup().await;
             }
         };
         tokio::select! {
-            _ = async { tokio::join!(upstream.next_try_due(), cleared) } => {}
+            _ = async { tokio::join!(upstream.next_try_due(), wait_for_cleanup) } => {}
             () = stop.cancelled() => break,
             () = upstream.retired() => break,
         }
@@ -122,7 +122,7 @@ pub trait SharedNotificationHandler: Send + Sync {
 }
 
 /// A shared link and the server's lists.
-struct Opened {
+struct OpenedLink {
     link: Link,
     offer: Offer,
     found: Found,
@@ -133,7 +133,7 @@ struct Opened {
 async fn open(
     upstream: &Arc<Upstream>,
     handler: &Arc<dyn SharedNotificationHandler>,
-) -> Result<Opened, Failure> {
+) -> Result<OpenedLink, Failure> {
     let limit = upstream.settings.startup_timeout;
     // The time limit begins when the server may start.
     let slot = upstream.start_slot().await;
@@ -146,7 +146,7 @@ async fn open(
             format!("not connected within {} s", limit.as_secs_f64()),
         )
     };
-    let heard = Arc::new(Shared {
+    let heard = Arc::new(SharedHandler {
         upstream: Arc::downgrade(upstream),
         handler: handler.clone(),
     });
@@ -174,7 +174,7 @@ async fn open(
     let offer = tokio::time::timeout(left + Duration::from_millis(500), reading)
         .await
         .map_err(|_| late())??;
-    Ok(Opened {
+    Ok(OpenedLink {
         link,
         offer,
         found,
@@ -246,13 +246,13 @@ fn count_interval(counts: u32) -> Duration {
 }
 
 /// Reads changed lists again until the link ends.
-async fn tend(upstream: &Arc<Upstream>, link: &Link) -> Arc<Failure> {
+async fn follow_list_changes(upstream: &Arc<Upstream>, link: &Link) -> Arc<Failure> {
     loop {
         tokio::select! {
             failure = link.ended() => return failure,
-            () = upstream.offered.stale().raised() => {}
+            () = upstream.offer_cache.stale().raised() => {}
         }
-        let kinds = upstream.offered.stale().take();
+        let kinds = upstream.offer_cache.stale().take();
         if kinds.is_empty() {
             continue;
         }
@@ -265,14 +265,14 @@ async fn tend(upstream: &Arc<Upstream>, link: &Link) -> Arc<Failure> {
         };
         match read {
             // The lists have not changed, so the variants remain valid.
-            Ok(new) if new.same_lists(&offer) && new.led_back == offer.led_back => {}
+            Ok(new) if new.same_lists(&offer) && new.looped == offer.looped => {}
             Ok(new) => {
                 upstream.store_offer(new);
                 upstream.context.changes.raise();
             }
             // The old list is kept. A dead link is detected elsewhere.
             Err(failure) => {
-                upstream.offered.stale().put_back(kinds);
+                upstream.offer_cache.stale().put_back(kinds);
                 tracing::warn!(server = %upstream.settings.id, "could not read a changed list: {}", failure.detail);
             }
         }
@@ -285,7 +285,7 @@ async fn tend(upstream: &Arc<Upstream>, link: &Link) -> Arc<Failure> {
 }
 
 impl Upstream {
-    fn come_up(self: &Arc<Self>, link: Arc<Link>, offer: Offer, found: Found, took: Duration) {
+    fn mark_up(self: &Arc<Self>, link: Arc<Link>, offer: Offer, found: Found, took: Duration) {
         let hello = offer
             .hello
             .as_ref()
@@ -304,7 +304,7 @@ impl Upstream {
             took_ms = took.as_millis() as u64,
             "server is up"
         );
-        self.connection.stderr.settle();
+        self.connection.stderr.mark_connected();
         self.store_offer(offer);
         self.connection.shared.store(Some(link));
         self.change_state(state);
@@ -319,7 +319,7 @@ impl Upstream {
     ) {
         let upstream = self.clone();
         self.context.tasks.spawn(async move {
-            let telling = async {
+            let restoring = async {
                 if let Some(level) = level.filter(|_| upstream.offer().has("logging")) {
                     upstream.set_level(&link, level).await;
                 }
@@ -328,13 +328,18 @@ impl Upstream {
                 }
             };
             tokio::select! {
-                () = telling => {}
+                () = restoring => {}
                 _ = link.ended() => {}
             }
         });
     }
 
-    pub(super) fn go_down(&self, failure: Arc<Failure>, attempts: u32, next_try: Option<Instant>) {
+    pub(super) fn mark_down(
+        &self,
+        failure: Arc<Failure>,
+        attempts: u32,
+        next_try: Option<Instant>,
+    ) {
         self.connection.shared.store(None);
         self.store_offer(Offer::default());
         self.lifecycle.circuit.open();
@@ -366,20 +371,20 @@ fn pause(attempts: u32, kind: FailureKind) -> Option<Duration> {
     let steps = (attempts - 1).min(10);
     // The user must fix something first. A call or a changed configuration entry brings the next
     // attempt forward.
-    let (factor, longest): (u32, _) = match kind.heals() {
+    let (factor, longest): (u32, _) = match kind.is_recoverable() {
         true => (2, LONGEST_PAUSE),
-        false => (4, HOPELESS_PAUSE),
+        false => (4, UNRECOVERABLE_PAUSE),
     };
     let plain = FIRST_PAUSE.saturating_mul(factor.pow(steps)).min(longest);
     Some(plain.mul_f64(0.75 + fastrand::f64() / 2.0))
 }
 
-struct Shared {
+struct SharedHandler {
     upstream: Weak<Upstream>,
     handler: Arc<dyn SharedNotificationHandler>,
 }
 
-impl NotificationHandler for Shared {
+impl NotificationHandler for SharedHandler {
     fn notice(&self, notice: Notice) {
         let Some(upstream) = self.upstream.upgrade() else {
             return;
@@ -401,7 +406,7 @@ impl NotificationHandler for Shared {
                     upstream.restore(link, self.handler.level(), subscribed);
                 }
             }
-            _ if has_notice_come_round(&notice, upstream.context.http.mark()) => {}
+            _ if is_looped_notice(&notice, upstream.context.http.mark()) => {}
             _ => self.handler.notice(&upstream, notice),
         }
     }
@@ -434,10 +439,10 @@ mod tests {
         for kind in [NotFound, SignIn, UnsupportedRevision] {
             let pauses = (1..=7).map(|attempts| pause(attempts, kind).expect("it is tried"));
             let total: Duration = pauses.sum();
-            assert!(total < 4 * HOPELESS_PAUSE, "{total:?}");
+            assert!(total < 4 * UNRECOVERABLE_PAUSE, "{total:?}");
             let last = pause(u32::MAX, kind).expect("it is tried");
-            assert!(last >= HOPELESS_PAUSE.mul_f64(0.75), "{last:?}");
-            assert!(last <= HOPELESS_PAUSE.mul_f64(1.25), "{last:?}");
+            assert!(last >= UNRECOVERABLE_PAUSE.mul_f64(0.75), "{last:?}");
+            assert!(last <= UNRECOVERABLE_PAUSE.mul_f64(1.25), "{last:?}");
         }
     }
 

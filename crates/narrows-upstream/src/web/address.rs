@@ -11,8 +11,8 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use http_body_util::Full;
 
-use super::client::{HttpClient, Pool, SendError};
-use super::connect::{ConnectError, Route, Site};
+use super::client::{ConnectionPool, HttpClient, SendError};
+use super::connect::{ConnectError, Route, WebOrigin};
 use super::error::HttpError;
 use super::response::HttpResponse;
 use crate::failure::{Failure, FailureKind};
@@ -22,7 +22,7 @@ use crate::settings::RemoteSettings;
 const MAX_REDIRECTS: usize = 3;
 
 pub(crate) struct Address {
-    pub(crate) pool: Arc<Pool>,
+    pub(crate) pool: Arc<ConnectionPool>,
     /// The URL without user info, query and token-like path segments, for logs and errors.
     pub(crate) shown: String,
     /// Secrets in the configured headers and the URL.
@@ -34,11 +34,11 @@ pub(crate) struct Address {
 }
 
 /// The reason why a reference does not lead to another address on the same site.
-pub(crate) enum Astray {
+pub(crate) enum InvalidReference {
     /// The reference is not a valid address.
-    Nowhere,
+    Unresolvable,
     /// The reference leads to another site. Contains its address without secrets.
-    Site(String),
+    WebOrigin(String),
 }
 
 impl Address {
@@ -52,15 +52,15 @@ impl Address {
             let detail = "its URL is invalid or has an unsupported scheme";
             Failure::new(FailureKind::Connect, detail)
         };
-        let site = Site::of(&settings.url).ok_or_else(no_url)?;
-        let pool = client.pool(&site);
+        let origin = WebOrigin::of(&settings.url).ok_or_else(no_url)?;
+        let pool = client.pool(&origin);
         let path = path_below(&settings.url, below);
         let target = pool.write_target(&path);
         let mut headers = common_headers(settings, &pool);
         headers.insert(MARK, client.marks().clone());
         Ok(Address {
-            shown: show(&site, &path),
-            secrets: confided(settings, &headers),
+            shown: show(&origin, &path),
+            secrets: configured_secrets(settings, &headers),
             target: ArcSwap::from_pointee(target),
             headers,
             pool,
@@ -69,20 +69,20 @@ impl Address {
 
     /// Resolves a relative or absolute reference from an event or a header to an address on the
     /// same site.
-    pub(crate) fn sibling(&self, reference: &str) -> Result<Address, Astray> {
-        let site = self.pool.site();
+    pub(crate) fn sibling(&self, reference: &str) -> Result<Address, InvalidReference> {
+        let origin = self.pool.origin();
         let from = self.target.load();
-        let to = resolve(site, from.path(), reference).ok_or(Astray::Nowhere)?;
-        let to_site = Site::of(&to).ok_or(Astray::Nowhere)?;
-        if to_site != *site {
-            return Err(Astray::Site(show(&to_site, to.path())));
+        let to = resolve(origin, from.path(), reference).ok_or(InvalidReference::Unresolvable)?;
+        let to_origin = WebOrigin::of(&to).ok_or(InvalidReference::Unresolvable)?;
+        if to_origin != *origin {
+            return Err(InvalidReference::WebOrigin(show(&to_origin, to.path())));
         }
         let path = to.path_and_query().map_or("/", |path| path.as_str());
         let mut secrets = self.secrets.clone();
         secrets.extend(secrets::words(to.query().as_slice()));
         Ok(Address {
             pool: self.pool.clone(),
-            shown: show(site, path),
+            shown: show(origin, path),
             secrets,
             headers: self.headers.clone(),
             target: ArcSwap::from_pointee(self.pool.write_target(path)),
@@ -107,7 +107,7 @@ impl Address {
             *request.uri_mut() = (*target).clone();
             *request.headers_mut() = headers.clone();
             let mut response = match self.pool.send(request, sent).await {
-                Ok((response, lease)) => HttpResponse::new(response, lease),
+                Ok((response, pooled)) => HttpResponse::new(response, pooled),
                 Err(SendError::Unreachable(ConnectError { reason, late })) => {
                     let detail = format!("no connection to {}: {reason}", self.shown);
                     let failure = Arc::new(Failure::new(FailureKind::Connect, detail));
@@ -153,8 +153,8 @@ impl Address {
                 return Ok(());
             }
             Ok(to) => to.shown,
-            Err(Astray::Site(shown)) => shown,
-            Err(Astray::Nowhere) => {
+            Err(InvalidReference::WebOrigin(shown)) => shown,
+            Err(InvalidReference::Unresolvable) => {
                 let detail = format!("it redirects with HTTP {status} to an invalid location");
                 return Err(HttpError::NotMcp(detail));
             }
@@ -180,7 +180,7 @@ pub(crate) const MARK: HeaderName = HeaderName::from_static("narrows-gateway");
 
 /// Returns the headers of every request: the configured ones, except those that concern the
 /// connection or are set for each request, and the defaults.
-fn common_headers(settings: &RemoteSettings, pool: &Pool) -> HeaderMap {
+fn common_headers(settings: &RemoteSettings, pool: &ConnectionPool) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for (name, value) in &settings.headers {
         if ![CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING, UPGRADE].contains(name) {
@@ -196,7 +196,7 @@ fn common_headers(settings: &RemoteSettings, pool: &Pool) -> HeaderMap {
     };
     default(
         HOST,
-        HeaderValue::from_str(pool.site().authority().as_str()).ok(),
+        HeaderValue::from_str(pool.origin().authority().as_str()).ok(),
     );
     let agent = concat!("narrows/", env!("CARGO_PKG_VERSION"));
     default(USER_AGENT, Some(HeaderValue::from_static(agent)));
@@ -208,7 +208,7 @@ fn common_headers(settings: &RemoteSettings, pool: &Pool) -> HeaderMap {
 }
 
 /// Returns the secrets in the settings and in the headers derived from them.
-fn confided(settings: &RemoteSettings, headers: &HeaderMap) -> Vec<String> {
+fn configured_secrets(settings: &RemoteSettings, headers: &HeaderMap) -> Vec<String> {
     let made = headers.values().filter(|value| value.is_sensitive());
     let made: Vec<&str> = made.filter_map(|value| value.to_str().ok()).collect();
     let mut all = secrets::of_remote(settings);
@@ -216,38 +216,38 @@ fn confided(settings: &RemoteSettings, headers: &HeaderMap) -> Vec<String> {
     all
 }
 
-fn show(site: &Site, path: &str) -> String {
-    let whole = site.uri(path);
+fn show(origin: &WebOrigin, path: &str) -> String {
+    let whole = origin.uri(path);
     let scheme = whole.scheme_str().unwrap_or_default();
     let parts = whole.path().split('/');
     let parts: Vec<&str> = parts
         .map(|part| if secrets::is_token(part) { "***" } else { part })
         .collect();
-    format!("{scheme}://{}{}", site.authority(), parts.join("/"))
+    format!("{scheme}://{}{}", origin.authority(), parts.join("/"))
 }
 
 /// Resolves a reference to an absolute URL.
-fn resolve(site: &Site, from: &str, reference: &str) -> Option<Uri> {
+fn resolve(origin: &WebOrigin, from: &str, reference: &str) -> Option<Uri> {
     // A colon in the first segment follows a scheme (RFC 3986, 4.2).
     let first_segment = reference.split(['/', '?', '#']).next().unwrap_or_default();
     let to: Uri = if reference.starts_with("//") {
-        let scheme = if site.is_https() { "https" } else { "http" };
+        let scheme = if origin.is_https() { "https" } else { "http" };
         format!("{scheme}:{reference}").parse().ok()?
     } else if reference.starts_with('/') {
         let path = reference.split('#').next().unwrap_or(reference);
         path.parse::<Uri>()
             .ok()
-            .map(|uri| site.uri(uri.path_and_query().map_or("/", |p| p.as_str())))?
+            .map(|uri| origin.uri(uri.path_and_query().map_or("/", |p| p.as_str())))?
     } else if first_segment.contains(':') {
         reference.parse().ok()?
     } else if reference.is_empty() {
         return None;
     } else if reference.starts_with('?') {
-        return resolve(site, from, &format!("{from}{reference}"));
+        return resolve(origin, from, &format!("{from}{reference}"));
     } else {
         let folder = &from[..from.rfind('/').map_or(0, |slash| slash + 1)];
         let joined = format!("/{}{reference}", folder.trim_start_matches('/'));
-        return resolve(site, from, &without_dots(&joined));
+        return resolve(origin, from, &without_dots(&joined));
     };
     to.authority().is_some().then_some(to)
 }
@@ -285,8 +285,8 @@ mod tests {
 
     #[track_caller]
     fn check(from: &str, reference: &str, expected: &str) {
-        let site = Site::of(&"http://h:8/".parse().expect("a URL")).expect("a site");
-        let found = resolve(&site, from, reference).map(|uri| uri.to_string());
+        let origin = WebOrigin::of(&"http://h:8/".parse().expect("a URL")).expect("a site");
+        let found = resolve(&origin, from, reference).map(|uri| uri.to_string());
         assert_eq!(found.as_deref().unwrap_or("nowhere"), expected);
     }
 

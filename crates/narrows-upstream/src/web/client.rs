@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::connect::{ConnectError, Connector, Route, Site, Stream};
+use super::connect::{ByteStream, ConnectError, Connector, Route, WebOrigin};
 use crate::chain::Ancestry;
 use crate::settings::ProxySettings;
 
@@ -43,7 +43,7 @@ const READY_TIMEOUT: Duration = Duration::from_millis(100);
 #[derive(Clone)]
 pub struct HttpClient {
     connector: Arc<Connector>,
-    pools: Arc<Mutex<HashMap<Site, Weak<Pool>>>>,
+    pools: Arc<Mutex<HashMap<WebOrigin, Weak<ConnectionPool>>>>,
     /// The mark by which the gateway recognises its own requests if they return to it.
     mark: Arc<str>,
     /// The mark of this gateway and those of the gateways above it, sent with every request.
@@ -51,23 +51,23 @@ pub struct HttpClient {
 }
 
 /// The connections to one site.
-pub(crate) struct Pool {
+pub(crate) struct ConnectionPool {
     connector: Arc<Connector>,
-    site: Site,
+    origin: WebOrigin,
     route: Route,
     /// The most recently used connection is at the back and used first, so that those at the front
     /// become stale and are removed.
-    idle: Mutex<VecDeque<Lease>>,
+    idle: Mutex<VecDeque<PooledConnection>>,
 }
 
 /// A connection in use. Dropping it closes the connection.
-pub(crate) struct Lease {
+pub(crate) struct PooledConnection {
     sender: SendRequest<Full<Bytes>>,
     /// Aborted on drop, because it would otherwise keep writing to a server that has stopped
     /// reading.
     _connection: AbortOnDropHandle<hyper::Result<()>>,
     /// The time that the server keeps the connection open while it is idle.
-    keeps: Duration,
+    keep_alive: Duration,
     idle_since: Instant,
     fresh: bool,
 }
@@ -110,33 +110,33 @@ impl HttpClient {
     }
 
     /// Opens a dedicated connection for a protocol other than HTTP.
-    pub(crate) async fn dial(&self, site: &Site) -> Result<Box<dyn Stream>, String> {
-        let route = self.connector.tunnel(site);
-        let dialled = self.connector.connect(site, &route).await;
+    pub(crate) async fn dial(&self, origin: &WebOrigin) -> Result<Box<dyn ByteStream>, String> {
+        let route = self.connector.tunnel(origin);
+        let dialled = self.connector.connect(origin, &route).await;
         dialled.map_err(|none| none.reason)
     }
 
-    pub(crate) fn pool(&self, site: &Site) -> Arc<Pool> {
+    pub(crate) fn pool(&self, origin: &WebOrigin) -> Arc<ConnectionPool> {
         let mut pools = self.pools.lock();
-        if let Some(pool) = pools.get(site).and_then(Weak::upgrade) {
+        if let Some(pool) = pools.get(origin).and_then(Weak::upgrade) {
             return pool;
         }
         pools.retain(|_, pool| pool.strong_count() > 0);
-        let pool = Arc::new(Pool {
+        let pool = Arc::new(ConnectionPool {
             connector: self.connector.clone(),
-            site: site.clone(),
-            route: self.connector.route(site),
+            origin: origin.clone(),
+            route: self.connector.route(origin),
             idle: Mutex::default(),
         });
-        pools.insert(site.clone(), Arc::downgrade(&pool));
+        pools.insert(origin.clone(), Arc::downgrade(&pool));
         pool
     }
 }
 
-impl Pool {
+impl ConnectionPool {
     /// Returns the request target as written in the request line.
     pub(crate) fn write_target(&self, path: &str) -> Uri {
-        let whole = self.site.uri(path);
+        let whole = self.origin.uri(path);
         match self.route {
             Route::Forward { .. } => whole,
             Route::Direct | Route::Tunnel { .. } => {
@@ -146,8 +146,8 @@ impl Pool {
         }
     }
 
-    pub(crate) fn site(&self) -> &Site {
-        &self.site
+    pub(crate) fn origin(&self) -> &WebOrigin {
+        &self.origin
     }
 
     pub(crate) fn route(&self) -> &Route {
@@ -160,11 +160,11 @@ impl Pool {
         &self,
         mut request: Request<Full<Bytes>>,
         sent: &mut bool,
-    ) -> Result<(Response<Incoming>, Lease), SendError> {
+    ) -> Result<(Response<Incoming>, PooledConnection), SendError> {
         let mut idle = self.take_idle().await;
         loop {
-            let mut lease = match idle.take() {
-                Some(lease) => lease,
+            let mut pooled = match idle.take() {
+                Some(pooled) => pooled,
                 // Boxed because it is rare, and the future of a call would otherwise be several
                 // times as large.
                 None => Box::pin(self.connect())
@@ -172,17 +172,17 @@ impl Pool {
                     .map_err(SendError::Unreachable)?,
             };
             let before = std::mem::replace(sent, true);
-            match lease.sender.try_send_request(request).await {
+            match pooled.sender.try_send_request(request).await {
                 Ok(response) => {
-                    if std::mem::take(&mut lease.fresh) {
-                        lease.keeps = keeps(response.headers());
+                    if std::mem::take(&mut pooled.fresh) {
+                        pooled.keep_alive = keep_alive(response.headers());
                     }
-                    return Ok((response, lease));
+                    return Ok((response, pooled));
                 }
                 Err(mut error) => match error.take_message() {
                     // The server has just closed an idle connection. Nothing was written, so the
                     // request can be repeated safely.
-                    Some(unsent) if !lease.fresh => {
+                    Some(unsent) if !pooled.fresh => {
                         *sent = before;
                         request = unsent;
                     }
@@ -198,18 +198,18 @@ impl Pool {
     }
 
     /// Returns a connection to the pool after its response has been read completely.
-    pub(crate) fn give_back(&self, mut lease: Lease) {
-        if lease.sender.is_closed() {
+    pub(crate) fn release(&self, mut pooled: PooledConnection) {
+        if pooled.sender.is_closed() {
             return;
         }
         let now = Instant::now();
-        lease.idle_since = now;
+        pooled.idle_since = now;
         let mut idle = self.idle.lock();
         while idle.front().is_some_and(|oldest| oldest.is_stale(now)) {
             idle.pop_front();
         }
         if idle.len() < MAX_IDLE {
-            idle.push_back(lease);
+            idle.push_back(pooled);
         }
     }
 
@@ -218,27 +218,27 @@ impl Pool {
         self.idle.lock().len()
     }
 
-    async fn take_idle(&self) -> Option<Lease> {
+    async fn take_idle(&self) -> Option<PooledConnection> {
         let now = Instant::now();
         loop {
-            let mut lease = self.idle.lock().pop_back()?;
-            if lease.is_stale(now) {
+            let mut pooled = self.idle.lock().pop_back()?;
+            if pooled.is_stale(now) {
                 continue;
             }
-            if now.duration_since(lease.idle_since) > IDLE_CHECK_AFTER {
+            if now.duration_since(pooled.idle_since) > IDLE_CHECK_AFTER {
                 // The kernel may already know that the server has closed the connection. Yielding
                 // lets the runtime poll for it and notify the connection's task before anything is
                 // written.
                 tokio::task::yield_now().await;
             }
-            if lease.is_ready().await {
-                return Some(lease);
+            if pooled.is_ready().await {
+                return Some(pooled);
             }
         }
     }
 
-    async fn connect(&self) -> Result<Lease, ConnectError> {
-        let stream = self.connector.connect(&self.site, &self.route).await?;
+    async fn connect(&self) -> Result<PooledConnection, ConnectError> {
+        let stream = self.connector.connect(&self.origin, &self.route).await?;
         let broken = |error: hyper::Error| ConnectError {
             reason: error.to_string(),
             late: None,
@@ -246,17 +246,17 @@ impl Pool {
         let (sender, connection) = handshake(stream).await.map_err(broken)?;
         // The request that uses the connection reports its errors.
         let connection = AbortOnDropHandle::new(tokio::spawn(connection));
-        Ok(Lease {
+        Ok(PooledConnection {
             sender,
             _connection: connection,
-            keeps: IDLE_TIME,
+            keep_alive: IDLE_TIME,
             idle_since: Instant::now(),
             fresh: true,
         })
     }
 }
 
-impl Lease {
+impl PooledConnection {
     /// Returns true if the connection is ready for the next request. Its task may still be busy
     /// with the end of the last response for a moment. If the server responded without reading the
     /// request, the rest of the request is still unwritten, and the connection does not become
@@ -270,14 +270,14 @@ impl Lease {
     }
 
     fn is_stale(&self, now: Instant) -> bool {
-        now.duration_since(self.idle_since) >= self.keeps
+        now.duration_since(self.idle_since) >= self.keep_alive
     }
 }
 
 /// Returns how long to keep a connection. If the server announces a timeout, one second is
 /// subtracted for the latency: a request sent while the server closes the connection is lost and
 /// must not be repeated.
-fn keeps(headers: &HeaderMap) -> Duration {
+fn keep_alive(headers: &HeaderMap) -> Duration {
     let hint = headers
         .get("keep-alive")
         .and_then(|value| value.to_str().ok());

@@ -35,7 +35,7 @@ pub(crate) struct Connector {
 
 /// The target of a connection: scheme, host and port, without secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Site {
+pub(crate) struct WebOrigin {
     scheme: Scheme,
     /// Host and port. The default port is omitted.
     authority: Authority,
@@ -67,9 +67,9 @@ pub(crate) struct ConnectError {
 }
 
 /// A byte stream to a site, independent of its layers.
-pub(crate) trait Stream: Read + Write + Unpin + Send {}
+pub(crate) trait ByteStream: Read + Write + Unpin + Send {}
 
-impl<T: Read + Write + Unpin + Send> Stream for T {}
+impl<T: Read + Write + Unpin + Send> ByteStream for T {}
 
 impl Connector {
     pub(crate) fn new(proxy: &ProxySettings, timeout: Duration) -> Self {
@@ -97,15 +97,15 @@ impl Connector {
         self
     }
 
-    pub(crate) fn route(&self, site: &Site) -> Route {
-        if site.is_loopback() {
+    pub(crate) fn route(&self, origin: &WebOrigin) -> Route {
+        if origin.is_loopback() {
             return Route::Direct;
         }
-        let Some(found) = self.proxies.intercept(&site.uri("/")) else {
+        let Some(found) = self.proxies.intercept(&origin.uri("/")) else {
             return Route::Direct;
         };
         let (proxy, auth) = (found.uri().clone(), found.basic_auth().cloned());
-        if site.is_https() {
+        if origin.is_https() {
             Route::Tunnel { proxy, auth }
         } else {
             Route::Forward { proxy, auth }
@@ -113,8 +113,8 @@ impl Connector {
     }
 
     /// Returns the route for protocols other than HTTP, such as WebSocket.
-    pub(crate) fn tunnel(&self, site: &Site) -> Route {
-        match self.route(site) {
+    pub(crate) fn tunnel(&self, origin: &WebOrigin) -> Route {
+        match self.route(origin) {
             Route::Forward { proxy, auth } => Route::Tunnel { proxy, auth },
             route => route,
         }
@@ -122,10 +122,10 @@ impl Connector {
 
     pub(crate) async fn connect(
         &self,
-        site: &Site,
+        origin: &WebOrigin,
         route: &Route,
-    ) -> Result<Box<dyn Stream>, ConnectError> {
-        match tokio::time::timeout(self.timeout, self.dial(site, route)).await {
+    ) -> Result<Box<dyn ByteStream>, ConnectError> {
+        match tokio::time::timeout(self.timeout, self.dial(origin, route)).await {
             Ok(Ok(stream)) => Ok(stream),
             Ok(Err(error)) => Err(ConnectError {
                 late: is_late(&*error).then_some(self.timeout),
@@ -138,14 +138,18 @@ impl Connector {
         }
     }
 
-    async fn dial(&self, site: &Site, route: &Route) -> Result<Box<dyn Stream>, BoxError> {
+    async fn dial(
+        &self,
+        origin: &WebOrigin,
+        route: &Route,
+    ) -> Result<Box<dyn ByteStream>, BoxError> {
         let tcp = self.tcp.clone();
         match route {
-            Route::Direct if site.is_https() => {
+            Route::Direct if origin.is_https() => {
                 let tls = HttpsConnector::from((tcp, self.tls().await?));
-                open(tls, site.uri("/")).await
+                open(tls, origin.uri("/")).await
             }
-            Route::Direct => open(tcp, site.uri("/")).await,
+            Route::Direct => open(tcp, origin.uri("/")).await,
             Route::Forward { proxy, .. } => {
                 plain(proxy)?;
                 open(tcp, proxy.clone()).await
@@ -156,11 +160,11 @@ impl Connector {
                 if let Some(auth) = auth {
                     tunnel = tunnel.with_auth(auth.clone());
                 }
-                if !site.is_https() {
-                    return open(tunnel, site.uri_with_port()).await;
+                if !origin.is_https() {
+                    return open(tunnel, origin.uri_with_port()).await;
                 }
                 let tls = HttpsConnector::from((tunnel, self.tls().await?));
-                open(tls, site.uri("/")).await
+                open(tls, origin.uri("/")).await
             }
         }
     }
@@ -182,9 +186,9 @@ impl Connector {
     }
 }
 
-impl Site {
+impl WebOrigin {
     /// Returns the site of an absolute URL. WebSocket URLs use the same connections as HTTP.
-    pub(crate) fn of(url: &Uri) -> Option<Site> {
+    pub(crate) fn of(url: &Uri) -> Option<WebOrigin> {
         let (scheme, usual) = match url.scheme_str()? {
             "http" | "ws" => (Scheme::HTTP, 80),
             "https" | "wss" => (Scheme::HTTPS, 443),
@@ -196,7 +200,7 @@ impl Site {
             _ => host,
         };
         let authority = Authority::try_from(authority).ok()?;
-        Some(Site { scheme, authority })
+        Some(WebOrigin { scheme, authority })
     }
 
     pub(crate) fn authority(&self) -> &Authority {
@@ -242,10 +246,10 @@ impl Site {
 
 type BoxError = Box<dyn StdError + Send + Sync>;
 
-async fn open<C>(connector: C, to: Uri) -> Result<Box<dyn Stream>, BoxError>
+async fn open<C>(connector: C, to: Uri) -> Result<Box<dyn ByteStream>, BoxError>
 where
     TowerToHyperService<C>: Service<Uri>,
-    <TowerToHyperService<C> as Service<Uri>>::Response: Stream + 'static,
+    <TowerToHyperService<C> as Service<Uri>>::Response: ByteStream + 'static,
     <TowerToHyperService<C> as Service<Uri>>::Error: Into<BoxError>,
 {
     let stream = TowerToHyperService::new(connector).call(to).await;

@@ -10,7 +10,7 @@ use narrows_wire::Raw;
 use crate::failure::{Failure, FailureKind, LinkError};
 
 /// The maximum number of characters shown of a body that explains an error.
-const MAX_WORDS: usize = 200;
+const MAX_EXCERPT: usize = 200;
 
 pub(crate) enum HttpError {
     /// No connection could be opened. `late` is the time limit, if it was exceeded.
@@ -38,7 +38,7 @@ pub(crate) struct Refused {
     /// The authentication scheme that `WWW-Authenticate` requests.
     pub(crate) challenge: Option<String>,
     /// The beginning of the server's explanation.
-    pub(crate) words: String,
+    pub(crate) summary: String,
     pub(crate) html: bool,
 }
 
@@ -108,29 +108,29 @@ impl std::fmt::Display for Refused {
         }
         match self.html {
             true => write!(f, ": a web page"),
-            false if self.words.is_empty() => Ok(()),
-            false => write!(f, ": {}", self.words),
+            false if self.summary.is_empty() => Ok(()),
+            false => write!(f, ": {}", self.summary),
         }
     }
 }
 
 /// Returns the first words of a body, on one line and without secrets, because some servers repeat
 /// a wrong token in their explanation.
-pub(crate) fn words(body: &[u8], secrets: &[String]) -> String {
+pub(crate) fn summary(body: &[u8], secrets: &[String]) -> String {
     let text = redacted(body, secrets);
-    let mut words = String::new();
+    let mut summary = String::new();
     for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
-        if words.chars().count() > MAX_WORDS {
+        if summary.chars().count() > MAX_EXCERPT {
             break;
         }
-        if !word.is_empty() && !words.is_empty() {
-            words.push(' ');
+        if !word.is_empty() && !summary.is_empty() {
+            summary.push(' ');
         }
-        words.push_str(word);
+        summary.push_str(word);
     }
-    match words.char_indices().nth(MAX_WORDS) {
-        Some((end, _)) => format!("{}…", &words[..end]),
-        None => words,
+    match summary.char_indices().nth(MAX_EXCERPT) {
+        Some((end, _)) => format!("{}…", &summary[..end]),
+        None => summary,
     }
 }
 

@@ -9,13 +9,13 @@ use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
-use narrows_wire::sse::{Decoder, Event};
+use narrows_wire::sse::{Event, SseDecoder};
 use narrows_wire::{Message, Raw};
 use tokio::time::timeout;
 
 use super::SESSION_ID;
-use super::client::{Lease, Pool};
-use super::error::{HttpError, Refused, is_html, words};
+use super::client::{ConnectionPool, PooledConnection};
+use super::error::{HttpError, Refused, is_html, summary};
 use crate::failure::supported_revisions;
 use crate::memory::{MemoryPermit, MemoryShare, SMALL, WAIT_ABOVE};
 
@@ -27,7 +27,7 @@ const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) struct HttpResponse {
     response: Response<Incoming>,
-    lease: Lease,
+    pooled: PooledConnection,
     /// The reason why a redirect was not followed, if the response is one.
     pub(super) misdirected: Option<HttpError>,
 }
@@ -45,17 +45,17 @@ pub(crate) enum RequestPhase {
 
 /// The kind of a body, according to its content type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Content {
+pub(crate) enum BodyKind {
     Json,
     Events,
     Other,
 }
 
 impl HttpResponse {
-    pub(super) fn new(response: Response<Incoming>, lease: Lease) -> Self {
+    pub(super) fn new(response: Response<Incoming>, pooled: PooledConnection) -> Self {
         HttpResponse {
             response,
-            lease,
+            pooled,
             misdirected: None,
         }
     }
@@ -85,44 +85,44 @@ impl HttpResponse {
         self.response.headers().get(SESSION_ID).cloned()
     }
 
-    pub(crate) fn content(&self) -> Content {
+    pub(crate) fn content(&self) -> BodyKind {
         let Some(kind) = self.response.headers().get(CONTENT_TYPE) else {
-            return Content::Other;
+            return BodyKind::Other;
         };
         let is = |name: &[u8]| {
             let start = kind.as_bytes().get(..name.len());
             start.is_some_and(|start| start.eq_ignore_ascii_case(name))
         };
         if is(b"application/json") {
-            Content::Json
+            BodyKind::Json
         } else if is(b"text/event-stream") {
-            Content::Events
+            BodyKind::Events
         } else {
-            Content::Other
+            BodyKind::Other
         }
     }
 
     /// Reads the whole body and returns the connection to the pool.
     pub(crate) async fn body(
         mut self,
-        pool: &Pool,
+        pool: &ConnectionPool,
         max: usize,
         memory: Option<&Arc<MemoryShare>>,
     ) -> Result<Bytes, HttpError> {
         let body = collect(self.response.body_mut(), max, memory).await?;
-        pool.give_back(self.lease);
+        pool.release(self.pooled);
         Ok(body)
     }
 
     /// Returns a reader that yields the body in pieces.
-    pub(crate) fn pieces(self, max: usize) -> Result<Pieces, HttpError> {
+    pub(crate) fn pieces(self, max: usize) -> Result<BodyPieces, HttpError> {
         let body = self.response.into_body();
         if body.size_hint().lower() > max as u64 {
             return Err(HttpError::TooLarge(max));
         }
-        Ok(Pieces {
+        Ok(BodyPieces {
             body,
-            lease: self.lease,
+            pooled: self.pooled,
             read: 0,
             max,
         })
@@ -130,8 +130,8 @@ impl HttpResponse {
 
     /// Discards the body. Reads it to its end if that comes soon, so that the connection can be
     /// reused.
-    pub(crate) async fn discard(self, pool: &Pool) {
-        if self.content() != Content::Events {
+    pub(crate) async fn discard(self, pool: &ConnectionPool) {
+        if self.content() != BodyKind::Events {
             let _ = timeout(DISCARD_TIMEOUT, self.body(pool, MAX_EXPLANATION, None)).await;
         }
     }
@@ -141,8 +141,8 @@ impl HttpResponse {
     pub(crate) fn events(self, max: usize, memory: Option<&Arc<MemoryShare>>) -> Events {
         Events {
             body: self.response.into_body(),
-            lease: self.lease,
-            decoder: Decoder::new(max),
+            pooled: self.pooled,
+            decoder: SseDecoder::new(max),
             max,
             memory: memory.map(MemoryShare::permit),
         }
@@ -151,7 +151,7 @@ impl HttpResponse {
     /// Converts a response with an error status into an error.
     pub(crate) async fn refusal(
         self,
-        pool: &Pool,
+        pool: &ConnectionPool,
         secrets: &[String],
         moment: RequestPhase,
     ) -> HttpError {
@@ -177,7 +177,7 @@ impl HttpResponse {
         let refused = Refused {
             status,
             challenge,
-            words: words(explanation, secrets),
+            summary: summary(explanation, secrets),
             html,
         };
         if moment == RequestPhase::InSession && is_session_gone(status, &body) {
@@ -199,14 +199,14 @@ impl HttpResponse {
 }
 
 /// A body of at most `max` bytes, one piece at a time.
-pub(crate) struct Pieces {
+pub(crate) struct BodyPieces {
     body: Incoming,
-    lease: Lease,
+    pooled: PooledConnection,
     read: usize,
     max: usize,
 }
 
-impl Pieces {
+impl BodyPieces {
     /// Returns the announced length of the body, or 0 if it is unknown.
     pub(crate) fn announced(&self) -> usize {
         usize::try_from(self.body.size_hint().lower()).unwrap_or(0)
@@ -235,16 +235,16 @@ impl Pieces {
     }
 
     /// Returns the connection to the pool. Called after the last piece.
-    pub(crate) fn finish(self, pool: &Pool) {
-        pool.give_back(self.lease);
+    pub(crate) fn finish(self, pool: &ConnectionPool) {
+        pool.release(self.pooled);
     }
 }
 
 /// The events of a stream, one at a time.
 pub(crate) struct Events {
     body: Incoming,
-    lease: Lease,
-    decoder: Decoder,
+    pooled: PooledConnection,
+    decoder: SseDecoder,
     max: usize,
     /// The charge for an event that has not been read completely.
     memory: Option<MemoryPermit>,
@@ -303,15 +303,15 @@ impl Events {
 
     /// Reads the stream to its end, so that the connection can be reused. The server closes the
     /// stream right after the response, usually a moment after the response has been read.
-    pub(crate) fn finish(mut self, pool: &Arc<Pool>) {
+    pub(crate) fn finish(mut self, pool: &Arc<ConnectionPool>) {
         if self.body.is_end_stream() || matches!(self.body.frame().now_or_never(), Some(None)) {
-            return pool.give_back(self.lease);
+            return pool.release(self.pooled);
         }
         let pool = pool.clone();
         tokio::spawn(async move {
             let rest = collect(&mut self.body, MAX_EXPLANATION, None);
             if let Ok(Ok(_)) = timeout(DISCARD_TIMEOUT, rest).await {
-                pool.give_back(self.lease);
+                pool.release(self.pooled);
             }
         });
     }

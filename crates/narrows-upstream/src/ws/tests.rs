@@ -12,39 +12,43 @@ use narrows_wire::Raw;
 use serde_json::json;
 use tokio::task::JoinHandle;
 
-use self::server::{Peer, Server};
+use self::server::{Peer, WsTestServer};
 use crate::duplex::Duplex;
 use crate::failure::{Failure, LinkError};
 use crate::request::Outgoing;
 use crate::settings::RemoteSettings;
-use crate::testing::{Heard, LONG, MAX, client, greet, raw, read_out, soon};
+use crate::testing::{LONG, MAX, ReceivedMessages, client, greet, raw, read_out, soon};
 use crate::web::HttpClient;
 
 async fn connect(
     client: HttpClient,
     settings: RemoteSettings,
-) -> Result<(Arc<Duplex>, Heard), Failure> {
+) -> Result<(Arc<Duplex>, ReceivedMessages), Failure> {
     greet(super::open(&client, &settings, MAX).await?).await
 }
 
 /// An open link and the server side of it.
-struct Open {
+struct OpenWsLink {
     link: Arc<Duplex>,
-    heard: Heard,
+    received: ReceivedMessages,
     peer: Peer,
 }
 
-async fn open() -> Open {
-    let server = Server::start().await;
+async fn open() -> OpenWsLink {
+    let server = WsTestServer::start().await;
     let serving = async {
-        let mut peer = server.accept().await.shake("mcp").await;
+        let mut peer = server.accept().await.accept_upgrade("mcp").await;
         peer.greet().await;
         peer
     };
     let connecting = connect(client(), server.settings());
     let (connected, peer) = soon(async { tokio::join!(connecting, serving) }).await;
-    let (link, heard) = connected.expect("it opens");
-    Open { link, heard, peer }
+    let (link, received) = connected.expect("it opens");
+    OpenWsLink {
+        link,
+        received,
+        peer,
+    }
 }
 
 /// Starts a call.

@@ -5,7 +5,10 @@ use crate::testing::{cuts, pieces};
 use narrows_json::strategy::json_text;
 
 /// Decodes a whole stream. Frames and errors are returned as text.
-fn run(mut decoder: Decoder, pieces: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Vec<String> {
+fn run(
+    mut decoder: FrameDecoder,
+    pieces: impl IntoIterator<Item = impl AsRef<[u8]>>,
+) -> Vec<String> {
     let mut out = Vec::new();
     let mut take = |step: Result<Option<Bytes>, FrameError>| {
         let (line, more) = match step {
@@ -29,21 +32,21 @@ fn run(mut decoder: Decoder, pieces: impl IntoIterator<Item = impl AsRef<[u8]>>)
 
 /// Checks that the stream gives the same result in one piece and byte by byte.
 #[track_caller]
-fn check(decoder: impl Fn() -> Decoder, input: &[u8], expected: &[&str]) {
+fn check(decoder: impl Fn() -> FrameDecoder, input: &[u8], expected: &[&str]) {
     assert_eq!(run(decoder(), [input]), expected, "in one piece");
     assert_eq!(run(decoder(), input.chunks(1)), expected, "byte by byte");
 }
 
-fn lines() -> Decoder {
-    Decoder::new(Framing::Newline, 10)
+fn lines() -> FrameDecoder {
+    FrameDecoder::new(Framing::Newline, 10)
 }
 
-fn blocks() -> Decoder {
-    Decoder::new(Framing::ContentLength, 10)
+fn blocks() -> FrameDecoder {
+    FrameDecoder::new(Framing::ContentLength, 10)
 }
 
-fn detected() -> Decoder {
-    Decoder::detect(10)
+fn detected() -> FrameDecoder {
+    FrameDecoder::detect(10)
 }
 
 #[test]
@@ -99,7 +102,7 @@ fn a_line_of_more_than_the_limit_is_reported_once_and_skipped() {
 
 #[test]
 fn a_line_that_is_too_long_is_not_kept_in_memory() {
-    let mut decoder = Decoder::new(Framing::Newline, 1000);
+    let mut decoder = FrameDecoder::new(Framing::Newline, 1000);
     for _ in 0..10_000 {
         decoder.push(&[b'x'; 1000]);
         let _ = decoder.next();
@@ -110,7 +113,7 @@ fn a_line_that_is_too_long_is_not_kept_in_memory() {
 
 #[test]
 fn a_body_that_is_too_long_is_not_kept_in_memory() {
-    let mut decoder = Decoder::new(Framing::ContentLength, 1000);
+    let mut decoder = FrameDecoder::new(Framing::ContentLength, 1000);
     decoder.push(b"Content-Length: 10000000\r\n\r\n");
     assert_eq!(decoder.next(), Err(FrameError::TooLarge { max: 1000 }));
     for _ in 0..10_000 {
@@ -255,7 +258,7 @@ fn the_framing_is_told_by_the_first_bytes() {
 
 #[test]
 fn frames_are_split_off_without_copying() {
-    let mut decoder = Decoder::new(Framing::Newline, 100);
+    let mut decoder = FrameDecoder::new(Framing::Newline, 100);
     decoder.push(b"{\"a\":1}\n{}\n");
     let start = decoder.buffer().as_ptr();
     let frame = decoder.next().unwrap().unwrap();
@@ -264,7 +267,7 @@ fn frames_are_split_off_without_copying() {
 
 #[test]
 fn a_reader_always_finds_room() {
-    let mut decoder = Decoder::new(Framing::Newline, 1 << 20);
+    let mut decoder = FrameDecoder::new(Framing::Newline, 1 << 20);
     for _ in 0..6 {
         let buffer = decoder.buffer();
         assert!(buffer.capacity() - buffer.len() >= ROOM_MIN);
@@ -274,7 +277,7 @@ fn a_reader_always_finds_room() {
 
 #[test]
 fn the_memory_of_a_large_message_is_given_back() {
-    let mut decoder = Decoder::new(Framing::Newline, 1 << 23);
+    let mut decoder = FrameDecoder::new(Framing::Newline, 1 << 23);
     let mut large = vec![b'x'; 5 << 20];
     large.push(b'\n');
     decoder.push(&large);
@@ -311,7 +314,7 @@ proptest! {
         for message in &messages {
             encode(framing, message.as_bytes(), &mut stream);
         }
-        let decoder = if detect { Decoder::detect(1 << 20) } else { Decoder::new(framing, 1 << 20) };
+        let decoder = if detect { FrameDecoder::detect(1 << 20) } else { FrameDecoder::new(framing, 1 << 20) };
         let expected: Vec<String> = match framing {
             Framing::Newline => messages.iter().map(|text| text.replace(['\n', '\r'], " ")).collect(),
             Framing::ContentLength => messages,

@@ -5,7 +5,7 @@ use crate::testing::{cuts, pieces};
 
 /// Decodes a whole stream. Each event becomes one line: `type|data|id|retry`.
 fn run(max: usize, pieces: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Vec<String> {
-    let mut decoder = Decoder::new(max);
+    let mut decoder = SseDecoder::new(max);
     let mut out = Vec::new();
     for piece in pieces {
         decoder.push(piece.as_ref());
@@ -195,7 +195,7 @@ fn the_id_of_a_skipped_event_still_counts() {
 #[test]
 fn a_long_line_is_not_kept_in_memory() {
     for start in ["data: ", ": ", "other"] {
-        let mut decoder = Decoder::new(1000);
+        let mut decoder = SseDecoder::new(1000);
         decoder.push(start.as_bytes());
         for _ in 0..10_000 {
             decoder.push(&[b'x'; 1000]);
@@ -208,7 +208,7 @@ fn a_long_line_is_not_kept_in_memory() {
 
 #[test]
 fn a_single_line_of_data_is_not_copied_again() {
-    let mut decoder = Decoder::new(1000);
+    let mut decoder = SseDecoder::new(1000);
     decoder.push(b"data: {\"a\":1}\n\n");
     let start = decoder.buffer[6..].as_ptr();
     let event = decoder.next().unwrap().unwrap();
@@ -217,7 +217,7 @@ fn a_single_line_of_data_is_not_copied_again() {
 
 #[test]
 fn bytes_of_data_are_kept_as_they_are() {
-    let mut decoder = Decoder::new(1000);
+    let mut decoder = SseDecoder::new(1000);
     decoder.push(b"data: \xff\x00\n\n");
     assert_eq!(&decoder.next().unwrap().unwrap().data[..], b"\xff\x00");
 }

@@ -43,9 +43,9 @@ pub(crate) fn frame(data: &[u8]) {
     };
     let max = [5, 40, 1 << 20][usize::from(how / 4 % 3)];
     let decoder = || match how % 4 {
-        0 => frame::Decoder::new(Framing::Newline, max),
-        1 => frame::Decoder::new(Framing::ContentLength, max),
-        _ => frame::Decoder::detect(max),
+        0 => frame::FrameDecoder::new(Framing::Newline, max),
+        1 => frame::FrameDecoder::new(Framing::ContentLength, max),
+        _ => frame::FrameDecoder::detect(max),
     };
     let whole = frames(decoder(), [stream], max);
     assert_eq!(
@@ -60,7 +60,7 @@ pub(crate) fn frame(data: &[u8]) {
             frame::encode(framing, message, &mut written);
         }
         let read = frames(
-            frame::Decoder::new(framing, 1 << 21),
+            frame::FrameDecoder::new(framing, 1 << 21),
             [&written[..]],
             1 << 21,
         );
@@ -178,7 +178,7 @@ fn edited(raw: &Raw) {
 }
 
 fn frames<'a>(
-    mut decoder: frame::Decoder,
+    mut decoder: frame::FrameDecoder,
     pieces: impl IntoIterator<Item = &'a [u8]>,
     max: usize,
 ) -> Vec<Result<Bytes, FrameError>> {
@@ -226,7 +226,7 @@ fn events<'a>(
     max: usize,
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> Vec<Result<sse::Event, sse::TooLarge>> {
-    let mut decoder = sse::Decoder::new(max);
+    let mut decoder = sse::SseDecoder::new(max);
     let mut out = Vec::new();
     for piece in pieces {
         decoder.push(piece);

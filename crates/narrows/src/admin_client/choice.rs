@@ -5,11 +5,11 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::{Site, Trouble};
-use crate::cli::operator::Reach;
+use super::{AdminClientError, GatewayUrl};
+use crate::cli::operator::ConnectOptions;
 use crate::config::Environment;
-use crate::runtime_file::{self, Running};
-use crate::terminal::{plain, say};
+use crate::runtime_file::{self, RunningGateway};
+use crate::terminal::{eprint_line, plain};
 
 /// The environment variable that may hold the admin token.
 const VARIABLE: &str = "NARROWS_ADMIN_TOKEN";
@@ -17,8 +17,8 @@ const VARIABLE: &str = "NARROWS_ADMIN_TOKEN";
 /// The size limit of a token file, in bytes.
 const MAX_TOKEN: u64 = 4 * 1024;
 
-pub(super) struct Chosen {
-    pub(super) site: Site,
+pub(super) struct ChosenGateway {
+    pub(super) gateway_url: GatewayUrl,
     pub(super) token: String,
     pub(super) source: TokenSource,
 }
@@ -45,45 +45,47 @@ impl fmt::Display for TokenSource {
 /// Selects the gateway. A token from a runtime file is sent only to the address in the same file.
 pub(super) fn choose(
     url: Option<&str>,
-    reach: &Reach,
+    connect_options: &ConnectOptions,
     environment: &Environment,
-) -> Result<Chosen, Trouble> {
-    let given = given_token(reach, environment)?;
-    let wanted = url.map(Site::parse).transpose()?;
+) -> Result<ChosenGateway, AdminClientError> {
+    let given = given_token(connect_options, environment)?;
+    let wanted = url.map(GatewayUrl::parse).transpose()?;
     let found = runtime_file::found(environment);
     for warning in &found.warnings {
-        say(format_args!("warning: {}", plain(warning)));
+        eprint_line(format_args!("warning: {}", plain(warning)));
     }
     let running = found.running.into_iter();
-    let running: Vec<(Site, Running)> = running
-        .filter_map(|running| Some((Site::parse(&running.url).ok()?, running)))
+    let running: Vec<(GatewayUrl, RunningGateway)> = running
+        .filter_map(|running| Some((GatewayUrl::parse(&running.url).ok()?, running)))
         .collect();
     let run = match &wanted {
-        Some(wanted) => running.into_iter().find(|(site, _)| wanted.means(site)),
-        None => Some(the_only(running, reach.config.as_deref())?),
+        Some(wanted) => running
+            .into_iter()
+            .find(|(gateway_url, _)| wanted.matches(gateway_url)),
+        None => Some(the_only(running, connect_options.config.as_deref())?),
     };
-    let (site, of_run) = match (run, wanted) {
-        (Some((site, running)), _) => {
+    let (gateway_url, of_run) = match (run, wanted) {
+        (Some((gateway_url, running)), _) => {
             let source = TokenSource::Run(running.file);
-            (site, Some((running.token, source)))
+            (gateway_url, Some((running.token, source)))
         }
         (None, Some(wanted)) => (wanted, None),
         (None, None) => return Err(none_runs()),
     };
     let Some((token, source)) = given.or(of_run) else {
         return Err(
-            Trouble::usage(format!("there is no token for {site}")).with_help(format!(
+            AdminClientError::usage(format!("there is no token for {gateway_url}")).with_help(format!(
                 "set one with --token-file FILE or {VARIABLE}; `narrows token --admin` creates one"
             )),
         );
     };
-    if !site.is_https() && !site.is_loopback() {
-        say(format_args!(
-            "warning: the token is sent to {site} in plain text; anyone on the network path can read it"
+    if !gateway_url.is_https() && !gateway_url.is_loopback() {
+        eprint_line(format_args!(
+            "warning: the token is sent to {gateway_url} in plain text; anyone on the network path can read it"
         ));
     }
-    Ok(Chosen {
-        site,
+    Ok(ChosenGateway {
+        gateway_url,
         token,
         source,
     })
@@ -91,9 +93,9 @@ pub(super) fn choose(
 
 /// Returns the only running gateway, or the one that serves `config`.
 fn the_only(
-    mut running: Vec<(Site, Running)>,
+    mut running: Vec<(GatewayUrl, RunningGateway)>,
     config: Option<&Path>,
-) -> Result<(Site, Running), Trouble> {
+) -> Result<(GatewayUrl, RunningGateway), AdminClientError> {
     let all = list(&running);
     if let Some(config) = config {
         let wanted = canonical(config);
@@ -103,7 +105,7 @@ fn the_only(
         });
         if running.is_empty() && !all.is_empty() {
             let what = format!("no running gateway serves '{}'", shown(config));
-            return Err(Trouble::failed(what).with_details(all));
+            return Err(AdminClientError::failed(what).with_details(all));
         }
     }
     let one = running.pop().ok_or_else(none_runs)?;
@@ -112,38 +114,38 @@ fn the_only(
     }
     running.push(one);
     Err(
-        Trouble::usage(format!("{} gateways are running", running.len()))
+        AdminClientError::usage(format!("{} gateways are running", running.len()))
             .with_details(list(&running))
             .with_help("choose one with --url or --config"),
     )
 }
 
-fn list(running: &[(Site, Running)]) -> Vec<String> {
-    let line = |(site, running): &(Site, Running)| {
+fn list(running: &[(GatewayUrl, RunningGateway)]) -> Vec<String> {
+    let line = |(gateway_url, running): &(GatewayUrl, RunningGateway)| {
         let config = match &running.config {
             Some(config) => plain(config).into_owned(),
             None => "the built-in default".to_owned(),
         };
-        format!("{site}  process {}, {config}", running.pid)
+        format!("{gateway_url}  process {}, {config}", running.pid)
     };
     running.iter().map(line).collect()
 }
 
-fn none_runs() -> Trouble {
-    Trouble::failed("you have no gateway running on this machine").with_help(
+fn none_runs() -> AdminClientError {
+    AdminClientError::failed("you have no gateway running on this machine").with_help(
         "start one with `narrows serve`, or use --url and --token-file for a gateway elsewhere",
     )
 }
 
 /// Returns the token that the user supplied, if any.
 fn given_token(
-    reach: &Reach,
+    connect_options: &ConnectOptions,
     environment: &Environment,
-) -> Result<Option<(String, TokenSource)>, Trouble> {
-    if let Some(file) = &reach.token_file {
+) -> Result<Option<(String, TokenSource)>, AdminClientError> {
+    if let Some(file) = &connect_options.token_file {
         let unreadable = |why: String| {
             let file = shown(file);
-            Trouble::usage(format!("the token file '{file}' cannot be used: {why}"))
+            AdminClientError::usage(format!("the token file '{file}' cannot be used: {why}"))
         };
         let mut text = String::new();
         let read =

@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::{Method, StatusCode};
 use serde::Deserialize;
 
-use super::{AdminClient, TokenSource, Trouble};
+use super::{AdminClient, AdminClientError, TokenSource};
 use crate::exit::Exit;
 
 /// The body of an error response.
@@ -27,34 +27,35 @@ struct ErrorBody {
 
 impl AdminClient {
     /// Converts an error response of the gateway.
-    pub(super) fn refused(&self, status: StatusCode, text: &str) -> Trouble {
-        let site = &self.site;
-        let told = serde_json::from_str::<ErrorAnswer>(text);
-        let told = told.ok().map(|answer| answer.error);
+    pub(super) fn refused(&self, status: StatusCode, text: &str) -> AdminClientError {
+        let gateway_url = &self.gateway_url;
+        let error_body = serde_json::from_str::<ErrorAnswer>(text);
+        let error_body = error_body.ok().map(|answer| answer.error);
         if status == StatusCode::UNAUTHORIZED {
             let source = &self.source;
             let help = match source {
                 TokenSource::Run(_) => "if the gateway has just restarted, try again",
                 _ => "for your own gateway on this machine, leave the token out",
             };
-            return Trouble::failed(format!("{site} does not accept {source}")).with_help(help);
+            return AdminClientError::failed(format!("{gateway_url} does not accept {source}"))
+                .with_help(help);
         }
-        let Some(told) = told else {
+        let Some(error_body) = error_body else {
             let number = status.as_u16();
             let what = format!(
-                "{site} returned HTTP {number}, which is not a response of a Narrows gateway"
+                "{gateway_url} returned HTTP {number}, which is not a response of a Narrows gateway"
             );
             let help = match status.is_redirection() {
                 true => "use the final address; tokens are not sent to redirect targets",
                 false => "check that it is `narrows serve` in the same version as this program",
             };
-            return Trouble::failed(what).with_help(help);
+            return AdminClientError::failed(what).with_help(help);
         };
         let exit = match status {
             StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => Exit::Usage,
             _ => Exit::Failed,
         };
-        let help = match (status, told.code.as_str()) {
+        let help = match (status, error_body.code.as_str()) {
             (_, "exists") => Some("use --replace to replace it"),
             (_, "no_file") => Some(
                 "start the gateway with --config FILE; without --save the change lasts until it ends",
@@ -66,14 +67,14 @@ impl AdminClient {
             (StatusCode::TOO_MANY_REQUESTS, _) => Some("wait a moment and check the token"),
             _ => None,
         };
-        let mut trouble = Trouble::new(told.message.clone(), exit);
+        let mut client_error = AdminClientError::new(error_body.message.clone(), exit);
         if let Some(help) = help {
-            trouble = trouble.with_help(help);
+            client_error = client_error.with_help(help);
         }
         // A single problem often repeats the message.
-        let mut problems = told.problems.unwrap_or_default();
-        problems.retain(|problem| *problem != told.message);
-        trouble.with_details(problems)
+        let mut problems = error_body.problems.unwrap_or_default();
+        problems.retain(|problem| *problem != error_body.message);
+        client_error.with_details(problems)
     }
 
     /// Converts a failure to connect, or a connection that closed before the response arrived.
@@ -81,8 +82,8 @@ impl AdminClient {
         &self,
         method: &Method,
         error: &hyper_util::client::legacy::Error,
-    ) -> Trouble {
-        let site = &self.site;
+    ) -> AdminClientError {
+        let gateway_url = &self.gateway_url;
         let inner = error.source().and_then(|inner| inner.downcast_ref());
         if inner.is_some_and(hyper::Error::is_parse) {
             return self.not_understood("it is not HTTP");
@@ -93,43 +94,42 @@ impl AdminClient {
         let (kind, reason) = root_of(error);
         match kind {
             Some(io::ErrorKind::ConnectionRefused) => {
-                Trouble::failed(format!("no gateway is running at {site}"))
+                AdminClientError::failed(format!("no gateway is running at {gateway_url}"))
                     .with_help("start one with `narrows serve`")
             }
             Some(io::ErrorKind::TimedOut) => {
-                Trouble::failed(format!("could not connect to {site} within 5 s"))
+                AdminClientError::failed(format!("could not connect to {gateway_url} within 5 s"))
             }
-            _ => Trouble::failed(format!("could not connect to {site}: {reason}")),
+            _ => AdminClientError::failed(format!("could not connect to {gateway_url}: {reason}")),
         }
     }
 
-    pub(super) fn broken_off(&self, method: &Method) -> Trouble {
-        let site = &self.site;
-        let trouble = Trouble::failed(format!(
-            "the connection to {site} closed before the response was complete"
+    pub(super) fn broken_off(&self, method: &Method) -> AdminClientError {
+        let gateway_url = &self.gateway_url;
+        let client_error = AdminClientError::failed(format!(
+            "the connection to {gateway_url} closed before the response was complete"
         ));
         match method.is_safe() {
-            true => trouble,
-            false => {
-                trouble.with_help("the change may have been made; check with `narrows servers`")
-            }
+            true => client_error,
+            false => client_error
+                .with_help("the change may have been made; check with `narrows servers`"),
         }
     }
 
-    pub(super) fn too_slow(&self) -> Trouble {
-        let (site, limit) = (&self.site, self.timeout.as_secs());
-        Trouble::failed(format!("{site} did not respond within {limit} s"))
+    pub(super) fn too_slow(&self) -> AdminClientError {
+        let (gateway_url, limit) = (&self.gateway_url, self.timeout.as_secs());
+        AdminClientError::failed(format!("{gateway_url} did not respond within {limit} s"))
             .with_help("use --timeout S to wait longer")
     }
 
-    pub(super) fn silent(&self, limit: Duration) -> Trouble {
-        let (site, limit) = (&self.site, limit.as_secs());
-        Trouble::failed(format!("received nothing from {site} for {limit} s"))
+    pub(super) fn silent(&self, limit: Duration) -> AdminClientError {
+        let (gateway_url, limit) = (&self.gateway_url, limit.as_secs());
+        AdminClientError::failed(format!("received nothing from {gateway_url} for {limit} s"))
     }
 
-    pub(super) fn not_understood(&self, why: &str) -> Trouble {
-        let site = &self.site;
-        Trouble::failed(format!("the response of {site} is invalid: {why}"))
+    pub(super) fn not_understood(&self, why: &str) -> AdminClientError {
+        let gateway_url = &self.gateway_url;
+        AdminClientError::failed(format!("the response of {gateway_url} is invalid: {why}"))
             .with_help("check that it is `narrows serve` in the same version as this program")
     }
 }

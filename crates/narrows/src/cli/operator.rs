@@ -7,12 +7,12 @@ use clap::{Args, Subcommand};
 
 /// The gateway to talk to, and the output format.
 #[derive(Debug, Args)]
-pub(crate) struct Asking {
+pub(crate) struct GatewayOptions {
     /// Gateway address, as http://HOST:PORT [default: the gateway running on this machine]
     #[arg(long, visible_alias = "gateway", value_name = "URL")]
     pub(crate) url: Option<String>,
     #[command(flatten)]
-    pub(crate) reach: Reach,
+    pub(crate) connect_options: ConnectOptions,
     /// Print the gateway's response as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -20,7 +20,7 @@ pub(crate) struct Asking {
 
 /// Options to find a gateway and to authenticate.
 #[derive(Debug, Args)]
-pub(crate) struct Reach {
+pub(crate) struct ConnectOptions {
     /// Select the gateway that serves this configuration file, if several are running
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
@@ -35,7 +35,7 @@ pub(crate) struct Reach {
 
 /// Options for the lifetime of a change.
 #[derive(Debug, Args)]
-pub(crate) struct Keeping {
+pub(crate) struct SaveOptions {
     /// Write the change to the configuration file; otherwise it lasts until the gateway exits
     #[arg(long)]
     pub(crate) save: bool,
@@ -43,7 +43,7 @@ pub(crate) struct Keeping {
 
 /// Options for waiting until a server is up.
 #[derive(Debug, Args)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitOptions {
     /// Seconds to wait at most until the server is up or has failed; 0 does not wait
     #[arg(long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u64).range(0..=3600))]
     pub(crate) wait: u64,
@@ -51,18 +51,18 @@ pub(crate) struct Waiting {
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct Servers {
+pub(crate) struct ServersCommand {
     #[command(subcommand)]
     pub(crate) action: Option<ServersAction>,
     #[command(flatten)]
-    pub(crate) asking: Asking,
+    pub(crate) gateway_options: GatewayOptions,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ServersAction {
     /// List all servers with their state, tools, resources and prompts (the default)
     #[command(after_help = "Examples:\n  narrows servers\n  narrows servers list --json")]
-    List(Asking),
+    List(GatewayOptions),
     /// Show one server and its tools
     #[command(after_help = "Examples:\n  narrows servers show files")]
     Show(OneServer),
@@ -89,7 +89,7 @@ pub(crate) struct OneServer {
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) id: String,
     #[command(flatten)]
-    pub(crate) asking: Asking,
+    pub(crate) gateway_options: GatewayOptions,
 }
 
 #[derive(Debug, Args)]
@@ -98,9 +98,9 @@ pub(crate) struct ChangeServer {
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) id: String,
     #[command(flatten)]
-    pub(crate) keeping: Keeping,
+    pub(crate) save_options: SaveOptions,
     #[command(flatten)]
-    pub(crate) asking: Asking,
+    pub(crate) gateway_options: GatewayOptions,
 }
 
 #[derive(Debug, Args)]
@@ -109,11 +109,11 @@ pub(crate) struct StartServer {
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) id: String,
     #[command(flatten)]
-    pub(crate) keeping: Keeping,
+    pub(crate) save_options: SaveOptions,
     #[command(flatten)]
-    pub(crate) waiting: Waiting,
+    pub(crate) wait_options: WaitOptions,
     #[command(flatten)]
-    pub(crate) asking: Asking,
+    pub(crate) gateway_options: GatewayOptions,
 }
 
 #[derive(Debug, Args)]
@@ -122,9 +122,9 @@ pub(crate) struct RestartServer {
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) id: String,
     #[command(flatten)]
-    pub(crate) waiting: Waiting,
+    pub(crate) wait_options: WaitOptions,
     #[command(flatten)]
-    pub(crate) asking: Asking,
+    pub(crate) gateway_options: GatewayOptions,
 }
 
 /// Here `--url` and `--json` describe the server, so the options for the gateway have other names.
@@ -165,14 +165,14 @@ pub(crate) struct AddServer {
     #[arg(long)]
     pub(crate) replace: bool,
     #[command(flatten)]
-    pub(crate) keeping: Keeping,
+    pub(crate) save_options: SaveOptions,
     #[command(flatten)]
-    pub(crate) waiting: Waiting,
+    pub(crate) wait_options: WaitOptions,
     /// Gateway address, as http://HOST:PORT [default: the gateway running on this machine]
     #[arg(long, value_name = "URL")]
     pub(crate) gateway: Option<String>,
     #[command(flatten)]
-    pub(crate) reach: Reach,
+    pub(crate) connect_options: ConnectOptions,
     /// Print the gateway's response as JSON
     #[arg(long)]
     pub(crate) answer_json: bool,
@@ -187,14 +187,14 @@ pub(crate) struct Presets {
     #[command(subcommand)]
     pub(crate) action: Option<PresetsAction>,
     #[command(flatten)]
-    pub(crate) asking: Asking,
+    pub(crate) gateway_options: GatewayOptions,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PresetsAction {
     /// List all presets and the endpoints that use them (the default)
     #[command(after_help = "Examples:\n  narrows presets\n  narrows presets list --json")]
-    List(Asking),
+    List(GatewayOptions),
     /// Show one preset and its entries
     #[command(after_help = "Examples:\n  narrows presets show review")]
     Show(OnePreset),
@@ -215,7 +215,7 @@ pub(crate) struct OnePreset {
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) id: String,
     #[command(flatten)]
-    pub(crate) asking: Asking,
+    pub(crate) gateway_options: GatewayOptions,
 }
 
 #[derive(Debug, Args)]
@@ -227,9 +227,9 @@ pub(crate) struct PutPreset {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     #[command(flatten)]
-    pub(crate) keeping: Keeping,
+    pub(crate) save_options: SaveOptions,
     #[command(flatten)]
-    pub(crate) asking: Asking,
+    pub(crate) gateway_options: GatewayOptions,
 }
 
 #[derive(Debug, Args)]
@@ -238,9 +238,9 @@ pub(crate) struct DeletePreset {
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) id: String,
     #[command(flatten)]
-    pub(crate) keeping: Keeping,
+    pub(crate) save_options: SaveOptions,
     #[command(flatten)]
-    pub(crate) asking: Asking,
+    pub(crate) gateway_options: GatewayOptions,
 }
 
 #[derive(Debug, Args)]
@@ -268,9 +268,9 @@ pub(crate) struct UsePreset {
     #[arg(long, value_name = "N", conflicts_with_all = ["endpoint", "save"])]
     pub(crate) session: Option<u64>,
     #[command(flatten)]
-    pub(crate) keeping: Keeping,
+    pub(crate) save_options: SaveOptions,
     #[command(flatten)]
-    pub(crate) asking: Asking,
+    pub(crate) gateway_options: GatewayOptions,
 }
 
 #[derive(Debug, Args)]
@@ -279,14 +279,14 @@ pub(crate) struct Sessions {
     #[command(subcommand)]
     pub(crate) action: Option<SessionsAction>,
     #[command(flatten)]
-    pub(crate) asking: Asking,
+    pub(crate) gateway_options: GatewayOptions,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsAction {
     /// List the connected clients (the default)
     #[command(after_help = "Examples:\n  narrows sessions\n  narrows sessions list --json")]
-    List(Asking),
+    List(GatewayOptions),
     /// End a session; its client may start a new one
     #[command(after_help = "Examples:\n  narrows sessions end 12")]
     End(EndSession),
@@ -295,7 +295,7 @@ pub(crate) enum SessionsAction {
     Calls(Calls),
     /// Print events as they happen, until Ctrl-C
     #[command(after_help = WATCH_EXAMPLES)]
-    Watch(Asking),
+    Watch(GatewayOptions),
 }
 
 #[derive(Debug, Args)]
@@ -304,7 +304,7 @@ pub(crate) struct EndSession {
     #[arg(value_name = "N")]
     pub(crate) number: u64,
     #[command(flatten)]
-    pub(crate) asking: Asking,
+    pub(crate) gateway_options: GatewayOptions,
 }
 
 #[derive(Debug, Args)]
@@ -325,7 +325,7 @@ pub(crate) struct Calls {
     #[arg(long)]
     pub(crate) failed: bool,
     #[command(flatten)]
-    pub(crate) asking: Asking,
+    pub(crate) gateway_options: GatewayOptions,
 }
 
 pub(crate) const SERVERS_EXAMPLES: &str = "\

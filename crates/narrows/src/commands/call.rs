@@ -12,7 +12,7 @@ use narrows_gateway::Principal;
 use narrows_gateway::preset::DenialSource;
 use narrows_gateway::settings::ModelReads;
 use narrows_gateway::{
-    Door, EXEC_TOOL, Error, GOAL_META, Gateway, Lifetime, Opened, RECOVER_TOOL, ResultTraits,
+    EXEC_TOOL, Entrypoint, Error, GOAL_META, Gateway, Lifetime, Opened, RECOVER_TOOL, ResultTraits,
     UpstreamReport,
 };
 use narrows_shape::estimate_tokens;
@@ -23,13 +23,13 @@ use serde_json::{Value, json};
 
 use super::endpoint::{allowed, choose};
 use super::{
-    Exit, command_line, load, only, refuse_server, rest_after, shell_word, suggest, trouble,
+    Exit, command_line, down_reason, load, only, refuse_server, rest_after, shell_word, suggest,
     warn_of_left_out, with_gateway,
 };
 use crate::cli::{Call, ConfigOption};
 use crate::config::{Config, Environment};
-use crate::terminal::{answer, grouped, plain, say};
-use receipt::Terms;
+use crate::terminal::{answer, eprint_line, grouped, plain};
+use receipt::CallLimits;
 
 /// The maximum number of notifications waiting to be shown.
 const QUEUE: usize = 256;
@@ -51,7 +51,7 @@ pub(crate) async fn run(options: Call, environment: &Environment) -> anyhow::Res
     let arguments = match read_arguments(arguments, max) {
         Ok(arguments) => arguments,
         Err(error) => {
-            say(format_args!("error: {error:#}"));
+            eprint_line(format_args!("error: {error:#}"));
             return Ok(Exit::Usage);
         }
     };
@@ -113,11 +113,11 @@ impl<'a> Wanted<'a> {
             .collect();
         if ids.iter().any(|id| *id == name) {
             let shown = plain(name);
-            say(format_args!(
+            eprint_line(format_args!(
                 "error: '{shown}' is a server; name one of its tools"
             ));
             let command = command_line(&format!("tools {}", shell_word(name)), option);
-            say(format_args!("  help: {command} lists them"));
+            eprint_line(format_args!("  help: {command} lists them"));
             return Err(Exit::Usage);
         }
         let separator = checked.gateway.endpoints.first();
@@ -174,12 +174,12 @@ impl<'a> Wanted<'a> {
         }
         let usable = report.iter().flat_map(allowed);
         let near = suggest(name, usable.map(|tool| tool.published.as_str()));
-        say(format_args!(
+        eprint_line(format_args!(
             "error: there is no tool '{}'{near}",
             plain(name)
         ));
         let command = command_line("tools", option);
-        say(format_args!("  help: {command} lists them"));
+        eprint_line(format_args!("  help: {command} lists them"));
         None
     }
 }
@@ -258,7 +258,7 @@ async fn call(
     };
     let opened = gateway
         .open(
-            Door::Endpoint(&options.endpoint),
+            Entrypoint::Endpoint(&options.endpoint),
             Principal::Local,
             Lifetime::Connection,
             Revision::LATEST_LEGACY,
@@ -280,22 +280,22 @@ async fn call(
         None => executed(&report, &published, &arguments),
     };
     let names = target.map(|(server, tool)| (server.id.as_str(), tool));
-    let terms = Terms::of(&config.checked.gateway, names, traits);
+    let terms = CallLimits::of(&config.checked.gateway, names, traits);
     if options.explain {
-        say(format_args!("endpoint:   {}", plain(&options.endpoint)));
-        say(format_args!(
+        eprint_line(format_args!("endpoint:   {}", plain(&options.endpoint)));
+        eprint_line(format_args!(
             "client:     {}, {}",
             plain(&options.client),
             half_read(traits)
         ));
         explain(target, &published, &arguments, &result, took);
         if let Ok(result) = &result {
-            receipt::lines(result, terms).iter().for_each(say);
+            receipt::lines(result, terms).iter().for_each(eprint_line);
         }
     } else if let Ok(result) = &result
         && receipt::is_lost(result, terms)
     {
-        say(
+        eprint_line(
             "note: the cut text is lost when this command exits; set `recovery.path` in the configuration to read it with `narrows call recover_text`",
         );
     }
@@ -308,10 +308,10 @@ async fn call(
 /// Returns the tool's published name, or prints an error.
 fn find_tool(server: &UpstreamReport, name: &str, option: &ConfigOption) -> Option<String> {
     let id = plain(&server.id);
-    if let Some(reason) = trouble(&server.state) {
-        say(format_args!("error: server '{id}' is down: {reason}"));
+    if let Some(reason) = down_reason(&server.state) {
+        eprint_line(format_args!("error: server '{id}' is down: {reason}"));
         let command = command_line("check", option);
-        say(format_args!("  help: {command} shows details"));
+        eprint_line(format_args!("  help: {command} shows details"));
         return None;
     }
     let by_name = server.tools.iter().find(|tool| tool.name == name);
@@ -319,7 +319,7 @@ fn find_tool(server: &UpstreamReport, name: &str, option: &ConfigOption) -> Opti
     if found.is_none() {
         let names = allowed(server).map(|tool| tool.name.as_str());
         let near = suggest(name, names);
-        say(format_args!(
+        eprint_line(format_args!(
             "error: server '{id}' has no tool '{}'{near}",
             plain(name)
         ));
@@ -397,13 +397,13 @@ fn show_notice(notice: &Notice) {
         "notifications/message" => format!("{}: {}", text("level"), text("data")),
         _ => return,
     };
-    say(plain(line.trim_end()));
+    eprint_line(plain(line.trim_end()));
 }
 
 /// Declines a request of the server, because no user can answer it. The refusal lets the tool
 /// continue.
 fn decline(ask: Ask) {
-    say(format_args!(
+    eprint_line(format_args!(
         "declined the server's request {}",
         plain(&ask.method)
     ));
@@ -425,7 +425,7 @@ fn failed(error: &Error) -> Exit {
         }
         _ => error.to_string(),
     };
-    say(format_args!("error: {}", plain(&text)));
+    eprint_line(format_args!("error: {}", plain(&text)));
     Exit::Failed
 }
 
@@ -473,20 +473,20 @@ fn explain(
     result: &Result<Raw, Error>,
     took: Duration,
 ) {
-    say(format_args!("published:  {}", plain(published)));
+    eprint_line(format_args!("published:  {}", plain(published)));
     if let Some((server, own)) = target {
-        say(format_args!(
+        eprint_line(format_args!(
             "server:     {} ({})",
             plain(&server.id),
             server.transport.as_str()
         ));
-        say(format_args!("own name:   {}", plain(own)));
+        eprint_line(format_args!("own name:   {}", plain(own)));
     }
-    say(format_args!(
+    eprint_line(format_args!(
         "arguments:  {} bytes",
         grouped(arguments.len())
     ));
-    say(format_args!(
+    eprint_line(format_args!(
         "time:       {:.1} ms",
         took.as_secs_f64() * 1000.0
     ));
@@ -494,11 +494,11 @@ fn explain(
         Ok(result) => {
             let tokens = estimate_tokens(result.as_str());
             let (bytes, tokens) = (grouped(result.len()), grouped(tokens));
-            say(format_args!("result:     {bytes} bytes, ~{tokens} tokens"));
+            eprint_line(format_args!("result:     {bytes} bytes, ~{tokens} tokens"));
         }
-        Err(error) => say(format_args!(
+        Err(error) => eprint_line(format_args!(
             "result:     {} ({:?})",
-            error.word(),
+            error.as_str(),
             error.fault()
         )),
     }
@@ -517,7 +517,7 @@ fn show(result: &Raw, json: bool) -> anyhow::Result<Exit> {
     }
     let text = text_of(result);
     if is_error {
-        say(format_args!("error: the tool reports: {}", text.trim_end()));
+        eprint_line(format_args!("error: the tool reports: {}", text.trim_end()));
     } else {
         answer(&text)?;
     }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::Deserialize;
 
-use crate::terminal::{plain, say};
+use crate::terminal::{eprint_line, plain};
 
 /// The key of the predefined servers on the plain JSON-RPC route, which exist only without a
 /// configuration file.
@@ -15,7 +15,7 @@ const WITHOUT_FILE: &str = "the predefined servers of /api/mcp-gateway/ are gone
 /// A change as reported by the gateway.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Change {
+pub(super) struct ChangeResult {
     added: Vec<String>,
     removed: Vec<String>,
     /// Servers whose entry the command replaced. The gateway reports them in one of the lists
@@ -42,7 +42,7 @@ pub(super) struct Change {
     warnings: Vec<String>,
 }
 
-impl Change {
+impl ChangeResult {
     /// Describes the whole change, one line per kind, and how long it lasts.
     pub(super) fn for_people(&self, save: bool) -> String {
         let mut text = String::new();
@@ -117,7 +117,7 @@ impl Change {
     /// Prints the gateway's warnings about its present configuration.
     pub(super) fn tell_warnings(&self) {
         for warning in &self.warnings {
-            say(format_args!("warning: {}", plain(warning)));
+            eprint_line(format_args!("warning: {}", plain(warning)));
         }
     }
 

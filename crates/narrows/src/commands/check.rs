@@ -12,12 +12,15 @@ use narrows_upstream::{Failure, State as UpstreamState};
 use rustix::fs::Access;
 use serde_json::{Value, json};
 
-use super::hint::{hint, word};
-use super::leads_back::{down, leading_back};
+use super::hint::{failure_name, hint};
 use super::own_tools::GatewayTools;
-use super::{Exit, in_order, settle, state_word, tell, trouble, up_of, with_starting_gateway};
+use super::self_reference::{disable_self_references, down};
+use super::{
+    Exit, down_reason, in_order, print_problems, state_word, up_of, wait_until_settled,
+    with_starting_gateway,
+};
 use crate::cli::Check;
-use crate::config::{self, Config, Environment, LeftOut, Place, Problem, Severity};
+use crate::config::{self, Config, Environment, LeftOut, Problem, ProblemPlace, Severity};
 use crate::nearest::nearest_few;
 use crate::terminal::{Palette, Tone, answer, counted, grouped, plain};
 
@@ -30,7 +33,7 @@ pub(crate) async fn run(options: Check, environment: &Environment) -> anyhow::Re
     let mut config = match config {
         Ok(config) => config,
         Err(problems) => {
-            tell(&problems);
+            print_problems(&problems);
             if options.json {
                 let file = problems.first().and_then(|problem| problem.place.as_ref());
                 let file = file.map(|place| place.file.clone());
@@ -45,23 +48,23 @@ pub(crate) async fn run(options: Check, environment: &Environment) -> anyhow::Re
         let problem = trouble_with_folder(&folder, config.file.as_deref());
         config.problems.extend(problem);
     }
-    let own = leading_back(&mut settings, config.checked.listen);
-    tell(&config.problems);
-    let lines = (!options.json).then(|| Lines::new(&config, &settings, environment));
+    let own = disable_self_references(&mut settings, config.checked.listen);
+    print_problems(&config.problems);
+    let lines = (!options.json).then(|| ServerLines::new(&config, &settings, environment));
     if let Some(lines) = &lines {
         answer(&lines.head(&config))?;
     }
     let found = with_starting_gateway(settings.clone(), async |gateway| {
-        let servers = find_out(gateway, &config, &settings, &own, lines.as_ref()).await?;
+        let servers = probe_servers(gateway, &config, &settings, &own, lines.as_ref()).await?;
         Ok((servers, GatewayTools::of(gateway, &settings)))
     });
     let Some((servers, gateway_tools)) = found.await? else {
         return Ok(Exit::Failed);
     };
     let report: Vec<&UpstreamReport> = servers.iter().filter_map(|it| it.report.as_ref()).collect();
-    let mut idle = idle_entries(&config, &report);
+    let mut idle = unmatched_rules(&config, &report);
     idle.extend(unknown_names(&config, &report));
-    tell(&idle);
+    print_problems(&idle);
     config.problems.extend(idle);
     answer(&match options.json {
         true => {
@@ -86,21 +89,21 @@ pub(crate) async fn run(options: Check, environment: &Environment) -> anyhow::Re
 
 /// Returns preset entries that match no tool of their server. A misspelt entry that should deny a
 /// tool denies nothing.
-fn idle_entries(config: &Config, report: &[&UpstreamReport]) -> Vec<Problem> {
+fn unmatched_rules(config: &Config, report: &[&UpstreamReport]) -> Vec<Problem> {
     let is_up = |server: &&&UpstreamReport| matches!(server.state, UpstreamState::Up { .. });
     let file = config.file.as_ref().map(|file| file.display().to_string());
     let mut idle = Vec::new();
     for preset in &config.checked.gateway.presets {
         for server in report.iter().filter(is_up) {
             let tools: Vec<&str> = server.tools.iter().map(|tool| tool.name.as_str()).collect();
-            for entry in preset.idle_entries(&server.id, &server.slug, &tools) {
+            for entry in preset.unmatched_rules(&server.id, &server.slug, &tools) {
                 let wanted = entry.rsplit('/').next().unwrap_or(entry);
                 let near = nearest_few(wanted, tools.iter().copied());
                 let help =
                     (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")));
                 idle.push(Problem {
                     severity: Severity::Warning,
-                    place: file.clone().map(|file| Place {
+                    place: file.clone().map(|file| ProblemPlace {
                         file,
                         position: None,
                         path: format!("presets.{}", preset.id()),
@@ -127,7 +130,7 @@ fn unknown_names(config: &Config, report: &[&UpstreamReport]) -> Vec<Problem> {
             let near = nearest_few(name, tools.iter().copied());
             unknown.push(Problem {
                 severity: Severity::Warning,
-                place: file.clone().map(|file| Place {
+                place: file.clone().map(|file| ProblemPlace {
                     file,
                     position: None,
                     path: place.to_owned(),
@@ -152,7 +155,7 @@ fn trouble_with_folder(folder: &Path, file: Option<&Path>) -> Option<Problem> {
     } else {
         return None;
     };
-    let place = Place {
+    let place = ProblemPlace {
         file: file?.display().to_string(),
         position: None,
         path: "recovery.path".to_owned(),
@@ -172,7 +175,7 @@ struct Finding {
     /// The configured or detected transport.
     transport: Transport,
     /// The transport given in the configuration.
-    said: Option<Transport>,
+    declared: Option<Transport>,
     state: &'static str,
     /// The reason for leaving the server out, as a stable identifier.
     left_out: Option<&'static str>,
@@ -187,18 +190,18 @@ struct Finding {
 
 /// Tries all servers and prints a line for each as soon as its result is known. Returns the results
 /// in the order of the file.
-async fn find_out(
+async fn probe_servers(
     gateway: &Gateway,
     config: &Config,
     settings: &Settings,
     own: &[(usize, Failure)],
-    lines: Option<&Lines>,
+    lines: Option<&ServerLines>,
 ) -> anyhow::Result<Vec<Finding>> {
-    let said = |id: &str| config.checked.said.get(id).copied();
+    let declared = |id: &str| config.checked.declared.get(id).copied();
     let left_out = |out: &LeftOut| Finding {
         id: out.id.clone(),
         transport: out.transport,
-        said: said(&out.id),
+        declared: declared(&out.id),
         left_out: Some(out.kind),
         state: "left_out",
         reason: Some(out.reason.clone()),
@@ -207,27 +210,27 @@ async fn find_out(
         failure: None,
         elapsed: None,
     };
-    let tell = |finding: &Finding| match lines {
+    let print_problems = |finding: &Finding| match lines {
         Some(lines) => answer(&lines.of(finding)),
         None => Ok(()),
     };
     for out in &config.checked.left_out {
-        tell(&left_out(out))?;
+        print_problems(&left_out(out))?;
     }
     let mut tried = Vec::new();
-    settle(gateway, |server| {
+    wait_until_settled(gateway, |server| {
         let settings = &settings.upstreams[server.place];
         let mut report = server.report;
         if let Some((_, failure)) = own.iter().find(|(place, _)| *place == server.place) {
             report.state = down(failure.clone());
         }
         let finding = finding(
-            said(&settings.upstream.id),
+            declared(&settings.upstream.id),
             report,
             &settings.upstream,
             server.elapsed,
         );
-        tell(&finding)?;
+        print_problems(&finding)?;
         tried.push((server.place, finding));
         Ok(())
     })
@@ -238,7 +241,7 @@ async fn find_out(
 }
 
 fn finding(
-    said: Option<Transport>,
+    declared: Option<Transport>,
     report: UpstreamReport,
     settings: &UpstreamSettings,
     elapsed: Duration,
@@ -257,10 +260,10 @@ fn finding(
     Finding {
         id: report.id.clone(),
         transport: report.transport,
-        said,
+        declared,
         left_out: None,
         state: state_word(&report.state),
-        reason: trouble(&report.state),
+        reason: down_reason(&report.state),
         tokens: offered(&report)
             .map(|tool| estimate_tokens(tool.raw.as_str()))
             .sum(),
@@ -281,18 +284,18 @@ impl Finding {
 }
 
 /// Prints one line per server, followed by its details.
-struct Lines {
+struct ServerLines {
     palette: Palette,
     /// The length of the longest id.
     width: usize,
 }
 
-impl Lines {
-    fn new(config: &Config, settings: &Settings, environment: &Environment) -> Lines {
+impl ServerLines {
+    fn new(config: &Config, settings: &Settings, environment: &Environment) -> ServerLines {
         let tried = settings.upstreams.iter().map(|server| &server.upstream.id);
         let ids = tried.chain(config.checked.left_out.iter().map(|out| &out.id));
         let width = ids.map(|id| plain(id).chars().count()).max();
-        Lines {
+        ServerLines {
             palette: Palette::of(&io::stdout(), environment.no_color()),
             width: width.unwrap_or(0),
         }
@@ -307,7 +310,7 @@ impl Lines {
     }
 
     fn of(&self, server: &Finding) -> String {
-        let Lines { palette, width } = *self;
+        let ServerLines { palette, width } = *self;
         let mut text = String::new();
         let (word, tone) = match server.state {
             "up" => ("up", Tone::Good),
@@ -437,7 +440,7 @@ fn problem_as_json(problem: &Problem) -> Value {
     let place = problem.place.as_ref();
     let position = place.and_then(|place| place.position);
     json!({
-        "severity": problem.severity.word(),
+        "severity": problem.severity.as_str(),
         "file": place.map(|place| &place.file),
         "line": position.map(|(line, _)| line),
         "column": position.map(|(_, column)| column),
@@ -460,7 +463,7 @@ fn server_as_json(server: &Finding) -> Value {
     });
     let failure = match (&server.failure, &server.reason) {
         (Some((failure, hint)), _) => json!({
-            "kind": word(failure.kind),
+            "kind": failure_name(failure.kind),
             "message": failure.detail,
             "hint": hint,
             "speaks": failure.speaks.map(Transport::as_str),
@@ -481,7 +484,7 @@ fn server_as_json(server: &Finding) -> Value {
     json!({
         "id": server.id,
         "transport": server.transport.as_str(),
-        "configured": server.said.map(Transport::as_str),
+        "configured": server.declared.map(Transport::as_str),
         "found": server.found(),
         "state": server.state,
         "revision": up.map(|(revision, _)| revision.as_str()),

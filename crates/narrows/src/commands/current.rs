@@ -9,23 +9,23 @@ use rustix::process::{Signal as Number, getpid, kill_process};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::keeper::{Keeper, Tell};
+use crate::live_config::{ErrorReporting, LiveConfig};
 use crate::watch;
 
 /// Starts watching; dropping the handle stops it.
-pub(super) fn keep_current(
-    keeper: Arc<Keeper>,
+pub(super) fn follow_changes(
+    live_config: Arc<LiveConfig>,
     is_followed: bool,
 ) -> io::Result<AbortOnDropHandle<()>> {
     let hangups = Hangups::new()?;
-    let followed = keeper.clone();
+    let followed = live_config.clone();
     let task = tokio::spawn(async move {
         let following = async {
             if is_followed {
                 watch::follow(followed).await;
             }
         };
-        tokio::join!(following, hangups.answer(&keeper));
+        tokio::join!(following, hangups.answer(&live_config));
     });
     Ok(AbortOnDropHandle::new(task))
 }
@@ -47,7 +47,7 @@ impl Hangups {
         })
     }
 
-    async fn answer(mut self, keeper: &Keeper) {
+    async fn answer(mut self, live_config: &LiveConfig) {
         while self.signal.recv().await.is_some() {
             if self.has_terminal && !is_terminal_there() {
                 // Unhandled, SIGHUP would end the process. SIGTERM does so through the usual
@@ -56,7 +56,7 @@ impl Hangups {
                 return;
             }
             tracing::info!(signal = "SIGHUP", "reloading the configuration");
-            keeper.reload(Tell::Now).await;
+            live_config.reload(ErrorReporting::Now).await;
         }
     }
 }

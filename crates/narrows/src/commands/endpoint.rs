@@ -10,10 +10,10 @@ use narrows_wire::Raw;
 use super::{Exit, suggest};
 use crate::cli;
 use crate::config::Config;
-use crate::terminal::{plain, say};
+use crate::terminal::{eprint_line, plain};
 
 /// The tools that one endpoint offers, and its settings for them.
-pub(super) struct Offered {
+pub(super) struct EndpointTools {
     pub(super) endpoint: String,
     pub(super) expose: Expose,
     pub(super) preset: Option<String>,
@@ -24,15 +24,15 @@ pub(super) struct Offered {
     pub(super) recover: Option<Arc<str>>,
 }
 
-impl Offered {
+impl EndpointTools {
     /// Returns the offer of the endpoint that [`choose`] has put first.
-    pub(super) fn by(gateway: &Gateway, settings: &EndpointSettings) -> Offered {
+    pub(super) fn by(gateway: &Gateway, settings: &EndpointSettings) -> EndpointTools {
         let listed = gateway.listed(&settings.name).unwrap_or_default();
         let named = |tool: Raw| {
             let name = tool.member("name")?.as_text()?.into_owned();
             Some((name, tool))
         };
-        Offered {
+        EndpointTools {
             endpoint: settings.name.clone(),
             expose: settings.expose,
             preset: settings.preset.clone(),
@@ -65,7 +65,7 @@ pub(super) fn choose(
     if !endpoints.iter().any(|endpoint| endpoint.name == name) {
         let names = endpoints.iter().map(|endpoint| endpoint.name.as_str());
         let (name, hints) = (plain(name), suggest(name, names));
-        say(format_args!("error: there is no endpoint '{name}'{hints}"));
+        eprint_line(format_args!("error: there is no endpoint '{name}'{hints}"));
         return Err(Exit::Usage);
     }
     if let Some(exit) = preset.and_then(|id| refuse_preset(config, id)) {
@@ -101,7 +101,7 @@ pub(super) fn choose_in(
 }
 
 /// Returns the value that the configuration uses.
-pub(super) fn word(expose: Expose) -> &'static str {
+pub(super) fn exposure_name(expose: Expose) -> &'static str {
     match expose {
         Expose::All => "all",
         Expose::Lazy => "lazy",
@@ -117,13 +117,13 @@ fn refuse_preset(config: &Config, id: &str) -> Option<Exit> {
     }
     let shown = plain(id);
     if checked.skipped_presets.iter().any(|skipped| skipped == id) {
-        config.problems.iter().for_each(say);
-        say(format_args!(
+        config.problems.iter().for_each(eprint_line);
+        eprint_line(format_args!(
             "error: the file of preset '{shown}' cannot be used"
         ));
     } else {
         let hints = suggest(id, known);
-        say(format_args!("error: there is no preset '{shown}'{hints}"));
+        eprint_line(format_args!("error: there is no preset '{shown}'{hints}"));
     }
     Some(Exit::Usage)
 }

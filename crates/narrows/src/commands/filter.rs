@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::Exit;
 use crate::cli::filters::{Input, Mask, Prune, Toon, Ts};
-use crate::terminal::{answer, plain, say};
+use crate::terminal::{answer, eprint_line, plain};
 use crate::tokens;
 
 pub(crate) fn mask(options: &Mask) -> anyhow::Result<Exit> {
@@ -56,7 +56,7 @@ pub(crate) async fn prune(options: &Prune) -> anyhow::Result<Exit> {
     };
     let text = match utf8(&input) {
         Ok(text) => text,
-        Err(wrong) => return Ok(refuse(&options.input, &wrong)),
+        Err(input_error) => return Ok(refuse(&options.input, &input_error)),
     };
     let name = options.input.file.as_deref().and_then(Path::to_str);
     let source = options.source_type;
@@ -66,16 +66,16 @@ pub(crate) async fn prune(options: &Prune) -> anyhow::Result<Exit> {
         None => {}
         Some("constraints_unmet") => {
             let least = options.min_keep_lines;
-            say(format_args!(
+            eprint_line(format_args!(
                 "nothing was cut: the text has fewer lines than --min-keep-lines {least}"
             ));
         }
-        Some(why) => say(format_args!("nothing was cut: {why}")),
+        Some(why) => eprint_line(format_args!("nothing was cut: {why}")),
     }
     let shortened = pruned["pruned_text"].as_str().unwrap_or(text);
     if options.input.stats {
-        say(format_args!("read as {source}"));
-        tell_savings(text, shortened);
+        eprint_line(format_args!("read as {source}"));
+        print_savings(text, shortened);
     }
     match options.json {
         true => print(&pruned.to_string())?,
@@ -96,7 +96,7 @@ async fn prune_text(options: &Prune, text: &str, source: SourceType) -> anyhow::
     let arguments = json!({
         "text": text,
         "goal_hint": options.goal,
-        "source_type": source.word(),
+        "source_type": source.as_str(),
         "options": {
             "max_prune_ratio": options.max_prune_ratio,
             "min_keep_lines": options.min_keep_lines,
@@ -117,15 +117,15 @@ async fn prune_text(options: &Prune, text: &str, source: SourceType) -> anyhow::
 }
 
 /// A position in the input and the reason why it is invalid.
-struct Wrong {
+struct InputError {
     line: usize,
     column: usize,
     what: String,
 }
 
-impl From<NotJson> for Wrong {
-    fn from(error: NotJson) -> Wrong {
-        Wrong {
+impl From<NotJson> for InputError {
+    fn from(error: NotJson) -> InputError {
+        InputError {
             line: error.line,
             column: error.column,
             what: format!("this is not JSON: {}", error.what),
@@ -133,11 +133,11 @@ impl From<NotJson> for Wrong {
     }
 }
 
-impl From<toon::NotEncodable> for Wrong {
-    fn from(error: toon::NotEncodable) -> Wrong {
+impl From<toon::NotEncodable> for InputError {
+    fn from(error: toon::NotEncodable) -> InputError {
         match error {
             toon::NotEncodable::NotJson(error) => error.into(),
-            toon::NotEncodable::Lossy { what, line, column } => Wrong {
+            toon::NotEncodable::Lossy { what, line, column } => InputError {
                 line,
                 column,
                 what: format!("TOON cannot represent {what}"),
@@ -146,9 +146,9 @@ impl From<toon::NotEncodable> for Wrong {
     }
 }
 
-impl From<toon::NotToon> for Wrong {
-    fn from(error: toon::NotToon) -> Wrong {
-        Wrong {
+impl From<toon::NotToon> for InputError {
+    fn from(error: toon::NotToon) -> InputError {
+        InputError {
             line: error.line,
             column: error.column,
             what: format!("this is not TOON: {}", error.what),
@@ -159,7 +159,7 @@ impl From<toon::NotToon> for Wrong {
 /// Reads the input, applies `work` and prints the result.
 fn filter(
     input: &Input,
-    work: impl FnOnce(&[u8]) -> Result<String, Wrong>,
+    work: impl FnOnce(&[u8]) -> Result<String, InputError>,
 ) -> anyhow::Result<Exit> {
     let bytes = match read(input) {
         Ok(bytes) => bytes,
@@ -167,10 +167,10 @@ fn filter(
     };
     let text = match work(&bytes) {
         Ok(text) => text,
-        Err(wrong) => return Ok(refuse(input, &wrong)),
+        Err(input_error) => return Ok(refuse(input, &input_error)),
     };
     if input.stats {
-        tell_savings(&String::from_utf8_lossy(&bytes), &text);
+        print_savings(&String::from_utf8_lossy(&bytes), &text);
     }
     print(&text)?;
     Ok(Exit::Done)
@@ -185,17 +185,17 @@ fn read(input: &Input) -> Result<Vec<u8>, Exit> {
         }
     };
     read.map_err(|error| {
-        say(format_args!("error: cannot read {}: {error}", name(input)));
+        eprint_line(format_args!("error: cannot read {}: {error}", name(input)));
         Exit::Failed
     })
 }
 
 /// Returns the input as text, or the position of the first byte that is not UTF-8.
-fn utf8(input: &[u8]) -> Result<&str, Wrong> {
+fn utf8(input: &[u8]) -> Result<&str, InputError> {
     std::str::from_utf8(input).map_err(|error| {
         let before = String::from_utf8_lossy(&input[..error.valid_up_to()]);
         let last = before.rsplit('\n').next().unwrap_or_default();
-        Wrong {
+        InputError {
             line: before.matches('\n').count() + 1,
             column: last.chars().count() + 1,
             what: "this is not UTF-8".to_owned(),
@@ -203,9 +203,9 @@ fn utf8(input: &[u8]) -> Result<&str, Wrong> {
     })
 }
 
-fn refuse(input: &Input, wrong: &Wrong) -> Exit {
-    let (name, Wrong { line, column, what }) = (name(input), wrong);
-    say(format_args!(
+fn refuse(input: &Input, input_error: &InputError) -> Exit {
+    let (name, InputError { line, column, what }) = (name(input), input_error);
+    eprint_line(format_args!(
         "error: {name}:{line}:{column}: {}",
         plain(what)
     ));
@@ -225,15 +225,15 @@ fn print(text: &str) -> io::Result<()> {
     answer(&format!("{text}{newline}"))
 }
 
-fn tell_savings(before: &str, after: &str) {
+fn print_savings(before: &str, after: &str) {
     let chars = |text: &str| text.chars().count();
     let line = |what: &str, before: usize, after: usize| {
         let change = (after as f64 / before.max(1) as f64 - 1.0) * 100.0;
-        say(format_args!(
+        eprint_line(format_args!(
             "{what:10} {before:>12} {after:>12} {change:>+7.1} %"
         ));
     };
-    say(format_args!("{:10} {:>12} {:>12}", "", "before", "after"));
+    eprint_line(format_args!("{:10} {:>12} {:>12}", "", "before", "after"));
     line("characters", chars(before), chars(after));
     if let (Some(before), Some(after)) = (tokens::count(before), tokens::count(after)) {
         line(tokens::LABEL, before, after);

@@ -7,7 +7,7 @@ use narrows_upstream::{Failure, FailureKind};
 use narrows_wire::frame::Framing;
 
 /// Returns the stable identifier of a failure kind.
-pub(super) fn word(kind: FailureKind) -> &'static str {
+pub(super) fn failure_name(kind: FailureKind) -> &'static str {
     match kind {
         FailureKind::NotFound => "not_found",
         FailureKind::Process => "process",

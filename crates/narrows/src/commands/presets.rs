@@ -7,12 +7,13 @@ use http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::change::Change;
+use super::change::ChangeResult;
 use super::servers::flag;
 use super::{Exit, entry, suggest};
-use crate::admin_client::{AdminClient, Resource, Trouble, told};
+use crate::admin_client::{AdminClient, AdminClientError, Resource, report_outcome};
 use crate::cli::operator::{
-    Asking, DeletePreset, Keeping, OnePreset, Presets, PresetsAction, PutPreset, UsePreset,
+    DeletePreset, GatewayOptions, OnePreset, Presets, PresetsAction, PutPreset, SaveOptions,
+    UsePreset,
 };
 use crate::config::Environment;
 use crate::terminal::{Palette, Tone, answer, counted, plain};
@@ -20,15 +21,15 @@ use crate::terminal::{Palette, Tone, answer, counted, plain};
 pub(crate) async fn run(options: Presets, environment: &Environment) -> anyhow::Result<Exit> {
     let action = options
         .action
-        .unwrap_or(PresetsAction::List(options.asking));
+        .unwrap_or(PresetsAction::List(options.gateway_options));
     let result = match action {
-        PresetsAction::List(asking) => list(&asking, environment).await,
+        PresetsAction::List(gateway_options) => list(&gateway_options, environment).await,
         PresetsAction::Show(options) => show(&options, environment).await,
         PresetsAction::Put(options) => put(&options, environment).await,
         PresetsAction::Delete(options) => delete(&options, environment).await,
         PresetsAction::Use(options) => use_preset(&options, environment).await,
     };
-    Ok(told(result))
+    Ok(report_outcome(result))
 }
 
 #[derive(Debug, Deserialize)]
@@ -48,12 +49,15 @@ struct Preset {
     resources: Option<Vec<String>>,
 }
 
-async fn list(asking: &Asking, environment: &Environment) -> Result<Exit, Trouble> {
-    let client = AdminClient::of(asking, environment)?;
+async fn list(
+    gateway_options: &GatewayOptions,
+    environment: &Environment,
+) -> Result<Exit, AdminClientError> {
+    let client = AdminClient::of(gateway_options, environment)?;
     let value = client.get(Resource::at(&["presets"])).await?;
     let list: PresetList = client.understood(&value)?;
     let palette = Palette::of(&io::stdout(), environment.no_color());
-    let text = match asking.json {
+    let text = match gateway_options.json {
         true => format!("{value:#}\n"),
         false if list.presets.is_empty() => "there are no presets\n".to_owned(),
         false => list.for_people(palette),
@@ -62,8 +66,8 @@ async fn list(asking: &Asking, environment: &Environment) -> Result<Exit, Troubl
     Ok(Exit::Done)
 }
 
-async fn show(options: &OnePreset, environment: &Environment) -> Result<Exit, Trouble> {
-    let client = AdminClient::of(&options.asking, environment)?;
+async fn show(options: &OnePreset, environment: &Environment) -> Result<Exit, AdminClientError> {
+    let client = AdminClient::of(&options.gateway_options, environment)?;
     let value = client.get(Resource::at(&["presets"])).await?;
     let list: PresetList = client.understood(&value)?;
     let place = list
@@ -73,44 +77,79 @@ async fn show(options: &OnePreset, environment: &Environment) -> Result<Exit, Tr
     let Some(place) = place else {
         let ids = list.presets.iter().map(|preset| preset.id.as_str());
         let (id, near) = (plain(&options.id), suggest(&options.id, ids));
-        return Err(Trouble::failed(format!("there is no preset '{id}'{near}")));
+        return Err(AdminClientError::failed(format!(
+            "there is no preset '{id}'{near}"
+        )));
     };
     let palette = Palette::of(&io::stdout(), environment.no_color());
-    answer(&match options.asking.json {
+    answer(&match options.gateway_options.json {
         true => format!("{:#}\n", value["presets"][place]),
         false => list.presets[place].with_entries(palette),
     })?;
     Ok(Exit::Done)
 }
 
-async fn put(options: &PutPreset, environment: &Environment) -> Result<Exit, Trouble> {
+async fn put(options: &PutPreset, environment: &Environment) -> Result<Exit, AdminClientError> {
     let file = options.file.to_string_lossy();
     let preset = entry::parse(&entry::read_text(&file)?, "the preset")?;
-    let client = AdminClient::of(&options.asking, environment)?;
+    let client = AdminClient::of(&options.gateway_options, environment)?;
     let path = Resource::at(&["presets", &options.id]);
-    let change = ask(&client, Method::PUT, path, Some(&preset), &options.keeping);
-    tell(&client, &change.await?, &options.keeping, &options.asking)
+    let change = ask(
+        &client,
+        Method::PUT,
+        path,
+        Some(&preset),
+        &options.save_options,
+    );
+    print_change(
+        &client,
+        &change.await?,
+        &options.save_options,
+        &options.gateway_options,
+    )
 }
 
-async fn delete(options: &DeletePreset, environment: &Environment) -> Result<Exit, Trouble> {
-    let client = AdminClient::of(&options.asking, environment)?;
+async fn delete(
+    options: &DeletePreset,
+    environment: &Environment,
+) -> Result<Exit, AdminClientError> {
+    let client = AdminClient::of(&options.gateway_options, environment)?;
     let path = Resource::at(&["presets", &options.id]);
-    let change = ask(&client, Method::DELETE, path, None, &options.keeping);
-    tell(&client, &change.await?, &options.keeping, &options.asking)
+    let change = ask(&client, Method::DELETE, path, None, &options.save_options);
+    print_change(
+        &client,
+        &change.await?,
+        &options.save_options,
+        &options.gateway_options,
+    )
 }
 
-async fn use_preset(options: &UsePreset, environment: &Environment) -> Result<Exit, Trouble> {
-    let client = AdminClient::of(&options.asking, environment)?;
+async fn use_preset(
+    options: &UsePreset,
+    environment: &Environment,
+) -> Result<Exit, AdminClientError> {
+    let client = AdminClient::of(&options.gateway_options, environment)?;
     let body = json!({ "preset": options.id });
     if let Some(name) = &options.endpoint {
         let path = Resource::at(&["endpoints", name, "preset"]);
-        let change = ask(&client, Method::PUT, path, Some(&body), &options.keeping);
-        return tell(&client, &change.await?, &options.keeping, &options.asking);
+        let change = ask(
+            &client,
+            Method::PUT,
+            path,
+            Some(&body),
+            &options.save_options,
+        );
+        return print_change(
+            &client,
+            &change.await?,
+            &options.save_options,
+            &options.gateway_options,
+        );
     }
     let number = options.session.unwrap_or_default();
     let path = Resource::at(&["sessions", &number.to_string(), "preset"]);
     let value = client.send(Method::PUT, path, Some(&body)).await?;
-    let text = match (options.asking.json, &options.id) {
+    let text = match (options.gateway_options.json, &options.id) {
         (true, _) => format!("{value:#}\n"),
         (false, Some(id)) => format!("session {number} now has the preset '{}'\n", plain(id)),
         (false, None) => format!("session {number} now has no preset of its own\n"),
@@ -125,23 +164,23 @@ async fn ask(
     method: Method,
     path: Resource,
     body: Option<&Value>,
-    keeping: &Keeping,
-) -> Result<Value, Trouble> {
-    let path = path.with("save", flag(keeping.save));
+    save_options: &SaveOptions,
+) -> Result<Value, AdminClientError> {
+    let path = path.with("save", flag(save_options.save));
     client.send(method, path, body).await
 }
 
-fn tell(
+fn print_change(
     client: &AdminClient,
     value: &Value,
-    keeping: &Keeping,
-    asking: &Asking,
-) -> Result<Exit, Trouble> {
-    let change: Change = client.understood(value)?;
+    save_options: &SaveOptions,
+    gateway_options: &GatewayOptions,
+) -> Result<Exit, AdminClientError> {
+    let change: ChangeResult = client.understood(value)?;
     change.tell_warnings();
-    answer(&match asking.json {
+    answer(&match gateway_options.json {
         true => format!("{value:#}\n"),
-        false => change.for_people(keeping.save),
+        false => change.for_people(save_options.save),
     })?;
     Ok(Exit::Done)
 }

@@ -14,12 +14,12 @@ use narrows_gateway::settings::{
 use narrows_serve::{Front, HttpSettings};
 use serde_json::json;
 
-use super::serve::{Beyond, bind, reachable, run_until_signal};
+use super::serve::{RemoteAccess, bind, reachable, run_until_signal};
 use super::{Exit, Signals, start};
 use crate::cli::Pruner;
 use crate::config::{Environment, parse_listen};
 use crate::telemetry::Telemetry;
-use crate::terminal::{plain, say};
+use crate::terminal::{eprint_line, plain};
 
 const HOST: &str = "MCP_PRUNER_HOST";
 const PORT: &str = "MCP_PRUNER_PORT";
@@ -36,14 +36,14 @@ pub(crate) async fn run(
 ) -> anyhow::Result<Exit> {
     let Some(listen) = address(environment) else {
         let host = plain(environment.text(HOST).unwrap_or_default());
-        say(format_args!("error: {HOST} '{host}' is not an address"));
-        say("  help: write it as 127.0.0.1, ::1 or localhost");
+        eprint_line(format_args!("error: {HOST} '{host}' is not an address"));
+        eprint_line("  help: write it as 127.0.0.1, ::1 or localhost");
         return Ok(Exit::Usage);
     };
     let settings = settings(environment);
     let beyond = match options.insecure {
-        true => Beyond::Allowed,
-        false => Beyond::Refused("listen on 127.0.0.1"),
+        true => RemoteAccess::Allowed,
+        false => RemoteAccess::Refused("listen on 127.0.0.1"),
     };
     let (listener, address) = match bind(listen, beyond, PORT).await {
         Ok(bound) => bound,

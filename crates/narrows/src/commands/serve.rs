@@ -8,21 +8,21 @@ use std::sync::Arc;
 
 use narrows_gateway::Gateway;
 use narrows_gateway::settings::TokenDigest;
-use narrows_serve::admin::{AdminDesk, AdminToken, TokenOrigin};
+use narrows_serve::admin::{AdminAuth, AdminToken, TokenOrigin};
 use narrows_serve::{HttpSettings, MetricsAccess, TokenCheck};
 use serde_json::json;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio_util::sync::CancellationToken;
 
 use super::client_file::client_of;
-use super::current::keep_current;
+use super::current::follow_changes;
 use super::{Exit, Signals, drained, load, log_problems, set_guard, shell_word, start};
 use crate::cli::Serve;
 use crate::config::{AdminChecked, Config, Environment, parse_listen, users_file};
-use crate::keeper::Keeper;
+use crate::live_config::LiveConfig;
 use crate::runtime_file::RuntimeFile;
 use crate::telemetry::Telemetry;
-use crate::terminal::{counted, plain, say};
+use crate::terminal::{counted, eprint_line, plain};
 use crate::token::{TokenKind, new_token};
 
 /// The length of the queue of connections to accept.
@@ -43,18 +43,18 @@ pub(crate) async fn run(
             Some(listen) => listen,
             None => {
                 let text = plain(text);
-                say(format_args!(
+                eprint_line(format_args!(
                     "error: --listen '{text}' is not an address with a port"
                 ));
-                say("  help: write it as 127.0.0.1:7420");
+                eprint_line("  help: write it as 127.0.0.1:7420");
                 return Ok(Exit::Usage);
             }
         },
     };
     // Bound before anything starts, so that a second gateway does not disturb the first.
     let beyond = match options.insecure || has_tokens(&config) {
-        true => Beyond::Allowed,
-        false => Beyond::Refused("give clients tokens (see `narrows token --help`)"),
+        true => RemoteAccess::Allowed,
+        false => RemoteAccess::Refused("give clients tokens (see `narrows token --help`)"),
     };
     let (listener, address) = match bind(listen, beyond, "--listen").await {
         Ok(bound) => bound,
@@ -89,20 +89,20 @@ pub(crate) async fn run(
         ..HttpSettings::default()
     };
     let gateway = start(config.checked.gateway.clone());
-    let keeper = Keeper::new(gateway.clone(), config, environment.clone(), set_guard);
+    let live_config = LiveConfig::new(gateway.clone(), config, environment.clone(), set_guard);
     if !address.ip().is_loopback() && !options.insecure {
-        keeper.need_tokens();
+        live_config.need_tokens();
     }
-    let desk = Arc::new(AdminDesk::new(keeper.clone(), Vec::new()));
-    accept(&desk, &admin, &admin_token);
-    let followed = Arc::downgrade(&desk);
-    keeper.follow_admin(move |admin| {
-        if let Some(desk) = followed.upgrade() {
-            accept(&desk, admin, &admin_token);
+    let admin_auth = Arc::new(AdminAuth::new(live_config.clone(), Vec::new()));
+    accept(&admin_auth, &admin, &admin_token);
+    let followed = Arc::downgrade(&admin_auth);
+    live_config.follow_admin(move |admin| {
+        if let Some(admin_auth) = followed.upgrade() {
+            accept(&admin_auth, admin, &admin_token);
         }
     });
     let runtime_file = Arc::downgrade(&file);
-    keeper.follow_file(move |config| {
+    live_config.follow_file(move |config| {
         if let Some(Some(file)) = runtime_file.upgrade().as_deref()
             && let Err(error) = file.set_config(config)
         {
@@ -110,11 +110,11 @@ pub(crate) async fn run(
         }
     });
     let settings = HttpSettings {
-        metrics: metrics_access(&admin, &desk),
-        admin: Some(desk),
+        metrics: metrics_access(&admin, &admin_auth),
+        admin: Some(admin_auth),
         ..settings
     };
-    let current = keep_current(keeper, !options.no_watch)?;
+    let current = follow_changes(live_config, !options.no_watch)?;
     run_until_signal(listener, gateway, settings, signals).await;
     drop(current);
     drop(file);
@@ -122,14 +122,14 @@ pub(crate) async fn run(
 }
 
 /// Permission to listen on addresses that other machines can reach.
-pub(super) enum Beyond {
+pub(super) enum RemoteAccess {
     Allowed,
     /// Refused, with a hint on how to get permission.
     Refused(&'static str),
 }
 
 /// Accepts the token of this run and the configured token on the admin API.
-fn accept(desk: &AdminDesk, admin: &AdminChecked, token: &str) {
+fn accept(admin_auth: &AdminAuth, admin: &AdminChecked, token: &str) {
     let of_this_run = AdminToken {
         origin: TokenOrigin::ThisRun,
         digest: TokenDigest::of(token),
@@ -139,19 +139,19 @@ fn accept(desk: &AdminDesk, admin: &AdminChecked, token: &str) {
         digest,
     });
     let tokens = configured.into_iter().chain([of_this_run]).collect();
-    desk.accept(tokens, admin.remote);
+    admin_auth.accept(tokens, admin.remote);
 }
 
 /// Decides who may read the metrics: local clients or, with a configured admin token, holders of an
 /// admin token.
-fn metrics_access(admin: &AdminChecked, desk: &Arc<AdminDesk>) -> MetricsAccess {
+fn metrics_access(admin: &AdminChecked, admin_auth: &Arc<AdminAuth>) -> MetricsAccess {
     match (admin.open_metrics, &admin.token) {
         (true, _) => MetricsAccess::Open,
         (false, None) => MetricsAccess::Loopback,
         (false, Some(_)) => {
-            let desk = desk.clone();
+            let admin_auth = admin_auth.clone();
             MetricsAccess::Token(TokenCheck::new(move |token| {
-                desk.recognise(token).is_some()
+                admin_auth.recognise(token).is_some()
             }))
         }
     }
@@ -161,16 +161,16 @@ fn metrics_access(admin: &AdminChecked, desk: &Arc<AdminDesk>) -> MetricsAccess 
 /// address.
 pub(super) async fn bind(
     listen: SocketAddr,
-    beyond: Beyond,
+    beyond: RemoteAccess,
     flag: &str,
 ) -> Result<(TcpListener, SocketAddr), Exit> {
-    if let Beyond::Refused(instead) = beyond
+    if let RemoteAccess::Refused(instead) = beyond
         && !listen.ip().is_loopback()
     {
-        say(format_args!(
+        eprint_line(format_args!(
             "error: {listen} can be reached from other machines"
         ));
-        say(format_args!(
+        eprint_line(format_args!(
             "  help: anyone there could use every tool; {instead}, or use --insecure"
         ));
         return Err(Exit::Usage);
@@ -180,9 +180,9 @@ pub(super) async fn bind(
         Ok((listener, address))
     });
     bound.map_err(|error| {
-        say(format_args!("error: cannot listen on {listen}: {error}"));
+        eprint_line(format_args!("error: cannot listen on {listen}: {error}"));
         if error.kind() == ErrorKind::AddrInUse {
-            say(format_args!(
+            eprint_line(format_args!(
                 "  help: another gateway may be running; choose another port with {flag}"
             ));
         }
@@ -258,7 +258,7 @@ fn announce(
     let move_first = config
         .file
         .as_deref()
-        .and_then(|file| MoveFirst::of(file, environment));
+        .and_then(|file| MoveFileAdvice::of(file, environment));
     // In a file that the gateway reads, an entry for the gateway would replace the servers in it or
     // lead back to the gateway.
     let client = move_first.as_ref().map(|it| it.client);
@@ -321,16 +321,16 @@ fn announce(
 
 /// Advice for a gateway that reads a client's own file. The client can have an entry for the
 /// gateway only after its servers have moved to another file.
-struct MoveFirst<'a> {
+struct MoveFileAdvice<'a> {
     client: &'static str,
     file: &'a Path,
     /// The file of the gateway to which the servers move.
     target: Option<PathBuf>,
 }
 
-impl<'a> MoveFirst<'a> {
-    fn of(file: &'a Path, environment: &Environment) -> Option<MoveFirst<'a>> {
-        Some(MoveFirst {
+impl<'a> MoveFileAdvice<'a> {
+    fn of(file: &'a Path, environment: &Environment) -> Option<MoveFileAdvice<'a>> {
+        Some(MoveFileAdvice {
             client: client_of(file)?,
             file,
             target: users_file(environment),
@@ -338,9 +338,9 @@ impl<'a> MoveFirst<'a> {
     }
 }
 
-impl fmt::Display for MoveFirst<'_> {
+impl fmt::Display for MoveFileAdvice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let MoveFirst { client, file, .. } = self;
+        let MoveFileAdvice { client, file, .. } = self;
         let name = plain(&file.to_string_lossy()).into_owned();
         writeln!(
             f,

@@ -10,24 +10,28 @@ use http::Method;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::change::Change;
+use super::change::ChangeResult;
 use super::{Exit, shell_word};
-use crate::admin_client::{AdminClient, Resource, Trouble, told};
+use crate::admin_client::{AdminClient, AdminClientError, Resource, report_outcome};
 use crate::cli::operator::{
-    AddServer, Asking, ChangeServer, OneServer, RestartServer, Servers, ServersAction, StartServer,
+    AddServer, ChangeServer, GatewayOptions, OneServer, RestartServer, ServersAction,
+    ServersCommand, StartServer,
 };
 use crate::config::Environment;
-use crate::terminal::{Palette, Status, answer, plain, say};
+use crate::terminal::{Palette, Status, answer, eprint_line, plain};
 
 use self::added::{entry_of, set_folder};
-use self::described::{Described, ServerList};
+use self::described::{ServerList, ServerRow};
 
-pub(crate) async fn run(options: Servers, environment: &Environment) -> anyhow::Result<Exit> {
+pub(crate) async fn run(
+    options: ServersCommand,
+    environment: &Environment,
+) -> anyhow::Result<Exit> {
     let action = options
         .action
-        .unwrap_or(ServersAction::List(options.asking));
+        .unwrap_or(ServersAction::List(options.gateway_options));
     let result = match action {
-        ServersAction::List(asking) => list(&asking, environment).await,
+        ServersAction::List(gateway_options) => list(&gateway_options, environment).await,
         ServersAction::Show(options) => show(&options, environment).await,
         ServersAction::Add(options) => add(&options, environment).await,
         ServersAction::Remove(options) => {
@@ -43,14 +47,17 @@ pub(crate) async fn run(options: Servers, environment: &Environment) -> anyhow::
         ServersAction::Enable(options) => enable(&options, environment).await,
         ServersAction::Restart(options) => restart(&options, environment).await,
     };
-    Ok(told(result))
+    Ok(report_outcome(result))
 }
 
-async fn list(asking: &Asking, environment: &Environment) -> Result<Exit, Trouble> {
-    let client = AdminClient::of(asking, environment)?;
+async fn list(
+    gateway_options: &GatewayOptions,
+    environment: &Environment,
+) -> Result<Exit, AdminClientError> {
+    let client = AdminClient::of(gateway_options, environment)?;
     let value = client.get(Resource::at(&["servers"])).await?;
     let list: ServerList = client.understood(&value)?;
-    let text = match asking.json {
+    let text = match gateway_options.json {
         true => format!("{value:#}\n"),
         false => list.for_people(palette(environment)),
     };
@@ -58,11 +65,11 @@ async fn list(asking: &Asking, environment: &Environment) -> Result<Exit, Troubl
     Ok(Exit::Done)
 }
 
-async fn show(options: &OneServer, environment: &Environment) -> Result<Exit, Trouble> {
-    let client = AdminClient::of(&options.asking, environment)?;
+async fn show(options: &OneServer, environment: &Environment) -> Result<Exit, AdminClientError> {
+    let client = AdminClient::of(&options.gateway_options, environment)?;
     let value = client.get(Resource::at(&["servers", &options.id])).await?;
-    let server: Described = client.understood(&value)?;
-    let text = match options.asking.json {
+    let server: ServerRow = client.understood(&value)?;
+    let text = match options.gateway_options.json {
         true => format!("{value:#}\n"),
         false => server.with_tools(palette(environment)),
     };
@@ -70,12 +77,12 @@ async fn show(options: &OneServer, environment: &Environment) -> Result<Exit, Tr
     Ok(Exit::Done)
 }
 
-async fn add(options: &AddServer, environment: &Environment) -> Result<Exit, Trouble> {
+async fn add(options: &AddServer, environment: &Environment) -> Result<Exit, AdminClientError> {
     let mut entry = entry_of(options)?;
     let (url, id) = (options.gateway.as_deref(), &options.id);
-    let client = AdminClient::at(url, &options.reach, environment)?;
+    let client = AdminClient::at(url, &options.connect_options, environment)?;
     set_folder(&mut entry, options, client.is_local())?;
-    let save = options.keeping.save;
+    let save = options.save_options.save;
     let sent = match options.replace {
         true => {
             let path = Resource::at(&["servers", id]).with("save", flag(save));
@@ -90,7 +97,7 @@ async fn add(options: &AddServer, environment: &Environment) -> Result<Exit, Tro
     };
     let wait = Wait {
         id,
-        seconds: options.waiting.wait,
+        seconds: options.wait_options.wait,
         // A server added as disabled is in its final state.
         until_enabled: false,
         // Also without --replace: the gateway replaces a server that was added at run time and
@@ -98,39 +105,45 @@ async fn add(options: &AddServer, environment: &Environment) -> Result<Exit, Tro
         is_entry: true,
         json: options.answer_json,
     };
-    tell_change(&client, sent?, save, wait, environment).await
+    print_change_and_wait(&client, sent?, save, wait, environment).await
 }
 
-async fn enable(options: &StartServer, environment: &Environment) -> Result<Exit, Trouble> {
-    let client = AdminClient::of(&options.asking, environment)?;
-    let save = options.keeping.save;
+async fn enable(
+    options: &StartServer,
+    environment: &Environment,
+) -> Result<Exit, AdminClientError> {
+    let client = AdminClient::of(&options.gateway_options, environment)?;
+    let save = options.save_options.save;
     let path = Resource::at(&["servers", &options.id, "enable"]).with("save", flag(save));
     let value = client.send(Method::POST, path, None).await?;
     let wait = Wait {
         id: &options.id,
-        seconds: options.waiting.wait,
+        seconds: options.wait_options.wait,
         until_enabled: true,
         is_entry: false,
-        json: options.asking.json,
+        json: options.gateway_options.json,
     };
-    tell_change(&client, value, save, wait, environment).await
+    print_change_and_wait(&client, value, save, wait, environment).await
 }
 
-async fn restart(options: &RestartServer, environment: &Environment) -> Result<Exit, Trouble> {
-    let client = AdminClient::of(&options.asking, environment)?;
+async fn restart(
+    options: &RestartServer,
+    environment: &Environment,
+) -> Result<Exit, AdminClientError> {
+    let client = AdminClient::of(&options.gateway_options, environment)?;
     let path = Resource::at(&["servers", &options.id, "restart"]);
     let value = client.send(Method::POST, path, None).await?;
-    if !options.asking.json {
+    if !options.gateway_options.json {
         answer(&format!("restarted {}\n", plain(&options.id)))?;
     }
     let wait = Wait {
         id: &options.id,
-        seconds: options.waiting.wait,
+        seconds: options.wait_options.wait,
         until_enabled: true,
         is_entry: false,
-        json: options.asking.json,
+        json: options.gateway_options.json,
     };
-    tell_end(&client, value, wait, environment).await
+    print_outcome(&client, value, wait, environment).await
 }
 
 /// Makes a change that needs no waiting.
@@ -140,15 +153,15 @@ async fn change(
     done: &str,
     options: &ChangeServer,
     environment: &Environment,
-) -> Result<Exit, Trouble> {
-    let client = AdminClient::of(&options.asking, environment)?;
-    let save = options.keeping.save;
+) -> Result<Exit, AdminClientError> {
+    let client = AdminClient::of(&options.gateway_options, environment)?;
+    let save = options.save_options.save;
     let path = path.with("save", flag(save));
     let value = client.send(method, path, None).await?;
-    let mut change: Change = client.understood(&value)?;
+    let mut change: ChangeResult = client.understood(&value)?;
     change.name_in_file(done, &options.id);
     change.tell_warnings();
-    answer(&match options.asking.json {
+    answer(&match options.gateway_options.json {
         true => format!("{value:#}\n"),
         false => change.for_people(save),
     })?;
@@ -167,14 +180,14 @@ struct Wait<'a> {
 }
 
 /// Prints a change at once, and then the resulting state of the server.
-async fn tell_change(
+async fn print_change_and_wait(
     client: &AdminClient,
     value: Value,
     save: bool,
     wait: Wait<'_>,
     environment: &Environment,
-) -> Result<Exit, Trouble> {
-    let mut change: Change = client.understood(&value)?;
+) -> Result<Exit, AdminClientError> {
+    let mut change: ChangeResult = client.understood(&value)?;
     match wait.is_entry {
         true => change.name_replaced(wait.id),
         false => {
@@ -186,15 +199,15 @@ async fn tell_change(
     if !wait.json {
         answer(&change.for_people(save))?;
     }
-    tell_end(client, value, wait, environment).await
+    print_outcome(client, value, wait, environment).await
 }
 
-async fn tell_end(
+async fn print_outcome(
     client: &AdminClient,
     mut value: Value,
     wait: Wait<'_>,
     environment: &Environment,
-) -> Result<Exit, Trouble> {
+) -> Result<Exit, AdminClientError> {
     let server = match wait.seconds {
         0 => Ok(None),
         _ => settled(client, &wait).await.map(Some),
@@ -209,7 +222,7 @@ async fn tell_end(
     let Some(server) = server? else {
         return Ok(Exit::Done);
     };
-    let server: Described = client.understood(&server)?;
+    let server: ServerRow = client.understood(&server)?;
     if !wait.json {
         answer(&server.line(palette(environment)))?;
     }
@@ -218,18 +231,18 @@ async fn tell_end(
     }
     let id = plain(wait.id);
     if server.is_left_out() {
-        say(format_args!(
+        eprint_line(format_args!(
             "error: server '{id}' cannot be started as configured, and is left out until the \
              configuration is corrected"
         ));
         return Ok(Exit::Failed);
     }
     if server.is_given_up() {
-        say(format_args!(
+        eprint_line(format_args!(
             "error: server '{id}' did not come up, and is not retried until its entry changes"
         ));
         let id = shell_word(wait.id);
-        say(format_args!(
+        eprint_line(format_args!(
             "  help: `narrows servers remove {id}` removes it"
         ));
         return Ok(Exit::Failed);
@@ -237,29 +250,29 @@ async fn tell_end(
     match server.is_starting() {
         true => {
             let seconds = wait.seconds;
-            say(format_args!(
+            eprint_line(format_args!(
                 "error: server '{id}' is not up after {seconds} s; it is still starting"
             ));
         }
-        false => say(format_args!(
+        false => eprint_line(format_args!(
             "error: server '{id}' did not come up; the gateway keeps trying"
         )),
     }
     let id = shell_word(wait.id);
-    say(format_args!(
+    eprint_line(format_args!(
         "  help: `narrows servers show {id}` shows its state"
     ));
     Ok(Exit::Failed)
 }
 
 /// Returns the server once it is up or has failed, or when the time is over.
-async fn settled(client: &AdminClient, wait: &Wait<'_>) -> Result<Value, Trouble> {
+async fn settled(client: &AdminClient, wait: &Wait<'_>) -> Result<Value, AdminClientError> {
     let deadline = Instant::now() + Duration::from_secs(wait.seconds);
     let mut pause = Duration::from_millis(50);
     let mut status = Status::new();
     loop {
         let value = client.get(Resource::at(&["servers", wait.id])).await?;
-        let server: Described = client.understood(&value)?;
+        let server: ServerRow = client.understood(&value)?;
         let is_over = Instant::now() + pause > deadline;
         if is_over || !(server.is_starting() || wait.until_enabled && server.is_disabled()) {
             return Ok(value);

@@ -1,6 +1,6 @@
 //! `narrows sessions`: the sessions of a running gateway and their calls.
 
-mod happening;
+mod event_line;
 
 use std::io::{self, ErrorKind, Write};
 
@@ -10,33 +10,33 @@ use serde_json::Value;
 
 use super::table::table;
 use super::{Exit, Signals};
-use crate::admin_client::{AdminClient, Event, Resource, Trouble, told};
-use crate::cli::operator::{Asking, Calls, EndSession, Sessions, SessionsAction};
+use crate::admin_client::{AdminClient, AdminClientError, Event, Resource, report_outcome};
+use crate::cli::operator::{Calls, EndSession, GatewayOptions, Sessions, SessionsAction};
 use crate::config::Environment;
-use crate::terminal::{Palette, answer, counted, plain, say};
+use crate::terminal::{Palette, answer, counted, eprint_line, plain};
 
-use self::happening::{CallLine, line_of, time_of};
+use self::event_line::{CallLine, line_of, time_of};
 
 pub(crate) async fn run(options: Sessions, environment: &Environment) -> anyhow::Result<Exit> {
     let action = options
         .action
-        .unwrap_or(SessionsAction::List(options.asking));
+        .unwrap_or(SessionsAction::List(options.gateway_options));
     let result = match action {
-        SessionsAction::List(asking) => list(&asking, environment).await,
+        SessionsAction::List(gateway_options) => list(&gateway_options, environment).await,
         SessionsAction::End(options) => end(&options, environment).await,
         SessionsAction::Calls(options) => calls(&options, environment).await,
-        SessionsAction::Watch(asking) => watch(&asking, environment).await,
+        SessionsAction::Watch(gateway_options) => watch(&gateway_options, environment).await,
     };
-    Ok(told(result))
+    Ok(report_outcome(result))
 }
 
 #[derive(Debug, Deserialize)]
 struct SessionList {
-    sessions: Vec<Session>,
+    sessions: Vec<SessionRow>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Session {
+struct SessionRow {
     number: u64,
     endpoint: String,
     client: Option<String>,
@@ -60,15 +60,18 @@ struct CallList {
     calls: Vec<CallLine>,
 }
 
-async fn list(asking: &Asking, environment: &Environment) -> Result<Exit, Trouble> {
-    let client = AdminClient::of(asking, environment)?;
+async fn list(
+    gateway_options: &GatewayOptions,
+    environment: &Environment,
+) -> Result<Exit, AdminClientError> {
+    let client = AdminClient::of(gateway_options, environment)?;
     let value = client.get(Resource::at(&["sessions"])).await?;
     let list: SessionList = client.understood(&value)?;
-    let text = match asking.json {
+    let text = match gateway_options.json {
         true => format!("{value:#}\n"),
         false if list.sessions.is_empty() => "there are no sessions\n".to_owned(),
         false => {
-            let rows: Vec<_> = list.sessions.iter().map(Session::row).collect();
+            let rows: Vec<_> = list.sessions.iter().map(SessionRow::row).collect();
             let head = [
                 "session", "endpoint", "client", "program", "revision", "reads", "presets", "age",
                 "silent", "calls",
@@ -81,12 +84,12 @@ async fn list(asking: &Asking, environment: &Environment) -> Result<Exit, Troubl
     Ok(Exit::Done)
 }
 
-async fn end(options: &EndSession, environment: &Environment) -> Result<Exit, Trouble> {
-    let client = AdminClient::of(&options.asking, environment)?;
+async fn end(options: &EndSession, environment: &Environment) -> Result<Exit, AdminClientError> {
+    let client = AdminClient::of(&options.gateway_options, environment)?;
     let number = options.number.to_string();
     let path = Resource::at(&["sessions", &number]);
     let value = client.send(Method::DELETE, path, None).await?;
-    match (options.asking.json, value) {
+    match (options.gateway_options.json, value) {
         (false, _) => answer(&format!("session {number} has ended\n"))?,
         (true, Value::Null) => {}
         (true, value) => answer(&format!("{value:#}\n"))?,
@@ -94,8 +97,8 @@ async fn end(options: &EndSession, environment: &Environment) -> Result<Exit, Tr
     Ok(Exit::Done)
 }
 
-async fn calls(options: &Calls, environment: &Environment) -> Result<Exit, Trouble> {
-    let client = AdminClient::of(&options.asking, environment)?;
+async fn calls(options: &Calls, environment: &Environment) -> Result<Exit, AdminClientError> {
+    let client = AdminClient::of(&options.gateway_options, environment)?;
     let mut path = Resource::at(&["calls"]);
     if let Some(limit) = options.limit {
         path = path.with("limit", &limit.to_string());
@@ -115,7 +118,7 @@ async fn calls(options: &Calls, environment: &Environment) -> Result<Exit, Troub
     }
     let value = client.get(path).await?;
     let list: CallList = client.understood(&value)?;
-    let text = match options.asking.json {
+    let text = match options.gateway_options.json {
         true => format!("{value:#}\n"),
         false if list.calls.is_empty() => "there are no matching calls\n".to_owned(),
         false => {
@@ -128,17 +131,20 @@ async fn calls(options: &Calls, environment: &Environment) -> Result<Exit, Troub
 }
 
 /// Prints one line per event until interrupted.
-async fn watch(asking: &Asking, environment: &Environment) -> Result<Exit, Trouble> {
+async fn watch(
+    gateway_options: &GatewayOptions,
+    environment: &Environment,
+) -> Result<Exit, AdminClientError> {
     let mut signals = Signals::new()?;
-    let client = AdminClient::of(asking, environment)?;
+    let client = AdminClient::of(gateway_options, environment)?;
     let watching = async {
         let mut events = client.events().await?;
         while let Some(event) = events.next().await? {
-            if !is_read(&shown(event, asking.json))? {
+            if !is_read(&shown(event, gateway_options.json))? {
                 return Ok(Exit::Done);
             }
         }
-        say("the gateway has shut down");
+        eprint_line("the gateway has shut down");
         Ok(Exit::Done)
     };
     tokio::select! {
@@ -171,7 +177,7 @@ fn is_read(line: &str) -> io::Result<bool> {
     }
 }
 
-impl Session {
+impl SessionRow {
     fn row(&self) -> [String; 10] {
         let optional = |text: &Option<String>| {
             let text = text.as_deref().unwrap_or("-");

@@ -8,13 +8,13 @@ use narrows_serve::StdioSettings;
 use narrows_upstream::chain::Recursion;
 use tokio_util::sync::CancellationToken;
 
-use super::current::keep_current;
+use super::current::follow_changes;
 use super::endpoint::{choose, choose_in};
-use super::{Exit, Signals, drained, log_problems, read, set_guard, start, tell};
+use super::{Exit, Signals, drained, log_problems, print_problems, read, set_guard, start};
 use crate::cli::Stdio;
 use crate::config::{Config, Environment};
-use crate::keeper::Keeper;
-use crate::terminal::say;
+use crate::live_config::LiveConfig;
+use crate::terminal::eprint_line;
 
 pub(crate) async fn run(options: Stdio, environment: &Environment) -> anyhow::Result<Exit> {
     let mut config = match read(&options.config, environment) {
@@ -47,8 +47,8 @@ pub(crate) async fn run(options: Stdio, environment: &Environment) -> anyhow::Re
             choose_in(settings, &endpoint, preset.as_deref(), options.expose);
         }
     };
-    let keeper = Keeper::new(gateway.clone(), config, environment.clone(), prepare);
-    let current = keep_current(keeper, !options.no_watch)?;
+    let live_config = LiveConfig::new(gateway.clone(), config, environment.clone(), prepare);
+    let current = follow_changes(live_config, !options.no_watch)?;
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
     let serving = narrows_serve::stdio(gateway.clone(), endpoint, input, output, settings);
     let mut serving = Box::pin(serving);
@@ -75,7 +75,7 @@ pub(crate) async fn run(options: Stdio, environment: &Environment) -> anyhow::Re
     match served {
         Ok(()) => Ok(Exit::Done),
         Err(error) => {
-            say(format_args!("error: cannot read from the client: {error}"));
+            eprint_line(format_args!("error: cannot read from the client: {error}"));
             Ok(Exit::Failed)
         }
     }
@@ -91,7 +91,7 @@ async fn refuse(recursion: Recursion, config: &Config) -> anyhow::Result<Exit> {
     if std::io::stdin().is_terminal()
         && let Some(problem) = config.recursion()
     {
-        tell(&[problem]);
+        print_problems(&[problem]);
         return Ok(Exit::Usage);
     }
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::Exit;
 use crate::cli::Token;
 use crate::config::clients::{is_name, written};
-use crate::terminal::{plain, say};
+use crate::terminal::{eprint_line, plain};
 use crate::token::{TokenKind, new_token};
 
 /// The maximum length of a token.
@@ -21,10 +21,10 @@ pub(crate) fn run(options: &Token) -> anyhow::Result<Exit> {
     let name = options.name.as_deref().unwrap_or("NAME");
     if !is_name(name) || name == ClientSettings::ANONYMOUS {
         let shown = plain(name);
-        say(format_args!(
+        eprint_line(format_args!(
             "error: '{shown}' is not a valid name for a client with a token"
         ));
-        say(
+        eprint_line(
             "  help: use 1 to 64 letters, digits, dots, underscores or dashes; `anonymous` stands for clients without a token",
         );
         return Ok(Exit::Usage);
@@ -41,7 +41,7 @@ pub(crate) fn run(options: &Token) -> anyhow::Result<Exit> {
     };
     let entry = serde_json::to_string_pretty(&entry)?;
     print(&token)?;
-    say(format_args!(
+    eprint_line(format_args!(
         "Add this to the configuration, as `{table}`:\n{entry}\n\
          The token itself is shown only once."
     ));
@@ -57,10 +57,10 @@ fn hash() -> anyhow::Result<Exit> {
     let token = token.trim_end_matches(['\r', '\n']);
     let is_fit = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
     if !is_fit || token.len() > LONGEST {
-        say(format_args!(
+        eprint_line(format_args!(
             "error: stdin holds no valid token: 1 to {LONGEST} visible ASCII characters without spaces"
         ));
-        say("  help: narrows token --hash < FILE");
+        eprint_line("  help: narrows token --hash < FILE");
         return Ok(Exit::Failed);
     }
     print(&written(&TokenDigest::of(token)))?;

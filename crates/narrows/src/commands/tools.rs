@@ -13,20 +13,20 @@ use narrows_shape::estimate_tokens;
 use narrows_upstream::State as UpstreamState;
 use serde_json::{Value, json};
 
-use super::endpoint::{Offered, allowed, choose, word};
+use super::endpoint::{EndpointTools, allowed, choose, exposure_name};
 use super::own_tools::GatewayTools;
 use super::why::why;
 use super::{
-    Exit, command_line, in_order, load, only, refuse_server, state_word, suggest, trouble,
+    Exit, command_line, down_reason, in_order, load, only, refuse_server, state_word, suggest,
     warn_of_left_out, with_gateway,
 };
 use crate::cli::Tools;
 use crate::config::{Environment, LeftOut};
-use crate::terminal::{Palette, Tone, answer, counted, grouped, plain, say};
-use savings::{Saved, Savings};
+use crate::terminal::{Palette, Tone, answer, counted, eprint_line, grouped, plain};
+use savings::{SavedTotals, Savings};
 
 /// The maximum number of listed facade tools to name.
-const LISTED_TOLD: usize = 9;
+const MAX_LISTED: usize = 9;
 
 pub(crate) async fn run(options: Tools, environment: &Environment) -> anyhow::Result<Exit> {
     let mut config = match load(&options.config, environment) {
@@ -57,7 +57,7 @@ pub(crate) async fn run(options: Tools, environment: &Environment) -> anyhow::Re
     let chosen = settings.clone();
     let offered = with_gateway(settings, async |gateway| {
         let own = GatewayTools::of(gateway, &chosen);
-        Ok((Offered::by(gateway, &endpoint), own))
+        Ok((EndpointTools::by(gateway, &endpoint), own))
     });
     let Some((mut offered, own)) = offered.await? else {
         return Ok(Exit::Failed);
@@ -97,13 +97,13 @@ fn show_one(
     let Some(server) = report.first() else {
         return Ok(Exit::Failed);
     };
-    if let Some(reason) = trouble(&server.state) {
-        say(format_args!(
+    if let Some(reason) = down_reason(&server.state) {
+        eprint_line(format_args!(
             "error: server '{}' is down: {reason}",
             plain(&server.id)
         ));
         let command = command_line("check", &options.config);
-        say(format_args!("  help: {command} shows details"));
+        eprint_line(format_args!("  help: {command} shows details"));
         return Ok(Exit::Failed);
     }
     let found = server
@@ -114,7 +114,7 @@ fn show_one(
         && let Some(why) = tool.hidden_because()
     {
         let (id, own) = (plain(&server.id), plain(&tool.name));
-        say(format_args!(
+        eprint_line(format_args!(
             "error: tool '{own}' of server '{id}' is hidden here: {}",
             plain(&why)
         ));
@@ -123,7 +123,7 @@ fn show_one(
     let Some(tool) = found else {
         let names = allowed(server).map(|tool| tool.name.as_str());
         let (id, near) = (plain(&server.id), suggest(name, names));
-        say(format_args!(
+        eprint_line(format_args!(
             "error: server '{id}' has no tool '{}'{near}",
             plain(name)
         ));
@@ -164,7 +164,7 @@ fn show_one(
 
 /// The contents of the list.
 struct List<'a> {
-    offered: &'a Offered,
+    offered: &'a EndpointTools,
     left_out: &'a [LeftOut],
     savings: &'a Savings,
     own: &'a GatewayTools,
@@ -207,9 +207,9 @@ impl List<'_> {
         }
         let listed = &self.offered.listed;
         let names = listed.iter().map(|(name, _)| plain(name));
-        let mut names = names.take(LISTED_TOLD).collect::<Vec<_>>().join(", ");
-        if listed.len() > LISTED_TOLD {
-            names.push_str(&format!(" and {} more", listed.len() - LISTED_TOLD));
+        let mut names = names.take(MAX_LISTED).collect::<Vec<_>>().join(", ");
+        if listed.len() > MAX_LISTED {
+            names.push_str(&format!(" and {} more", listed.len() - MAX_LISTED));
         }
         let (own, tokens) = (grouped(self.listed_tokens()), grouped(tokens));
         Some(format!(
@@ -246,12 +246,14 @@ fn show_all(list: &List<'_>, options: &Tools, palette: Palette) -> anyhow::Resul
             if down == 1 { "is" } else { "are" },
         );
         let command = command_line("check", &options.config);
-        say(format_args!(
+        eprint_line(format_args!(
             "{servers} {are} down; {command} shows details"
         ));
     }
-    let asked_for_is_down =
-        list.server.is_some() && report.iter().any(|server| trouble(&server.state).is_some());
+    let asked_for_is_down = list.server.is_some()
+        && report
+            .iter()
+            .any(|server| down_reason(&server.state).is_some());
     Ok(if asked_for_is_down {
         Exit::Failed
     } else {
@@ -269,7 +271,7 @@ fn for_people(list: &List<'_>, palette: Palette) -> String {
     let server = |server: &UpstreamReport| {
         let mut text = String::new();
         let id = palette.paint(Tone::Strong, &plain(&server.id));
-        match trouble(&server.state) {
+        match down_reason(&server.state) {
             Some(reason) => {
                 let mark = if is_down(server) { "down: " } else { "" };
                 let reason = palette.paint(Tone::Bad, &format!("{mark}{reason}"));
@@ -326,7 +328,7 @@ fn is_down(server: &UpstreamReport) -> bool {
 }
 
 /// Formats the savings as a suffix.
-fn after(saved: Option<Saved>) -> String {
+fn after(saved: Option<SavedTotals>) -> String {
     saved.map_or_else(String::new, |saved| format!("; {}", saved.short()))
 }
 
@@ -351,7 +353,7 @@ fn as_json(list: &List<'_>) -> Value {
         json!({
             "id": server.id,
             "state": state_word(&server.state),
-            "reason": trouble(&server.state),
+            "reason": down_reason(&server.state),
             "tokens": cost(server),
             "saved": savings.of_server(&server.id),
             "tools": tools.collect::<Vec<_>>(),
@@ -365,7 +367,7 @@ fn as_json(list: &List<'_>) -> Value {
     });
     json!({
         "endpoint": offered.endpoint,
-        "expose": word(offered.expose),
+        "expose": exposure_name(offered.expose),
         "preset": offered.preset,
         "servers": servers,
         "tools": report.iter().flat_map(allowed).count(),

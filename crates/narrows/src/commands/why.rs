@@ -3,14 +3,14 @@
 #[cfg(test)]
 mod tests;
 
-use narrows_gateway::preset::{Denial, DenialSource, Why};
+use narrows_gateway::preset::{Denial, DenialReason, DenialSource};
 use narrows_gateway::settings::Expose;
 use narrows_gateway::{NEEDS_TASK, RECOVER_TOOL, ToolReport, UpstreamReport};
 use narrows_wire::text::percent_encoded;
 use serde_json::json;
 
-use super::endpoint::{Offered, allowed, word};
-use super::{Exit, rest_after, suggest, trouble};
+use super::endpoint::{EndpointTools, allowed, exposure_name};
+use super::{Exit, down_reason, rest_after, suggest};
 use crate::config::LeftOut;
 use crate::nearest::nearest_few;
 use crate::terminal::{answer, plain};
@@ -31,7 +31,7 @@ struct Verdict {
 
 pub(super) fn why(
     name: &str,
-    offered: &Offered,
+    offered: &EndpointTools,
     left_out: &[LeftOut],
     json: bool,
 ) -> anyhow::Result<Exit> {
@@ -60,7 +60,7 @@ pub(super) fn why(
     })
 }
 
-fn judge(name: &str, offered: &Offered, left_out: &[LeftOut]) -> Verdict {
+fn judge(name: &str, offered: &EndpointTools, left_out: &[LeftOut]) -> Verdict {
     let tools = || {
         let of = |server| allowed_first(server).map(move |tool| (server, tool));
         offered.report.iter().flat_map(of)
@@ -114,7 +114,12 @@ fn allowed_first(server: &UpstreamReport) -> impl Iterator<Item = &ToolReport> {
 }
 
 /// Explains a tool that exists on its server.
-fn of_tool(server: &UpstreamReport, tool: &ToolReport, name: &str, offered: &Offered) -> Verdict {
+fn of_tool(
+    server: &UpstreamReport,
+    tool: &ToolReport,
+    name: &str,
+    offered: &EndpointTools,
+) -> Verdict {
     let (own, id, published) = (&tool.name, &server.id, &tool.published);
     let verdict = Verdict {
         server: Some(id.clone()),
@@ -167,7 +172,9 @@ fn there(reason: String) -> Verdict {
 /// path of the tool list in the server's entry.
 fn preset_and_rule(denial: &Denial) -> (Option<String>, Option<String>) {
     let rule = match &denial.why {
-        Why::Forbidden(rule) | Why::ForbiddenWithoutHints(rule, _) => Some(rule.to_string()),
+        DenialReason::Forbidden(rule) | DenialReason::ForbiddenWithoutHints(rule, _) => {
+            Some(rule.to_string())
+        }
         _ => None,
     };
     match &denial.source {
@@ -178,7 +185,7 @@ fn preset_and_rule(denial: &Denial) -> (Option<String>, Option<String>) {
 
 /// A gateway tool that stands for all tools that are not listed. The endpoint's list shows whether
 /// it is present.
-struct Standin {
+struct FacadeTool {
     name: &'static str,
     does: &'static str,
     /// The values of `expose` that include the tool.
@@ -187,18 +194,18 @@ struct Standin {
 
 const EXEC: &str = "exec";
 
-const STANDINS: [Standin; 3] = [
-    Standin {
+const FACADE_TOOLS: [FacadeTool; 3] = [
+    FacadeTool {
         name: "inspect",
         does: "describes the others",
         with: &[Expose::Lazy, Expose::Search],
     },
-    Standin {
+    FacadeTool {
         name: EXEC,
         does: "calls the others",
         with: &[Expose::Lazy, Expose::Search],
     },
-    Standin {
+    FacadeTool {
         name: "search_tools",
         does: "finds the others",
         with: &[Expose::Search],
@@ -211,19 +218,19 @@ struct OwnTool {
     reason: String,
 }
 
-fn own_tool(name: &str, offered: &Offered) -> Option<OwnTool> {
-    let Some(standin) = STANDINS.iter().find(|standin| standin.name == name) else {
+fn own_tool(name: &str, offered: &EndpointTools) -> Option<OwnTool> {
+    let Some(standin) = FACADE_TOOLS.iter().find(|standin| standin.name == name) else {
         return recover_tool(name, offered);
     };
     let there = offered.lists(name);
     let reason = if there {
         format!("available: the gateway's own tool that {}", standin.does)
     } else {
-        let (endpoint, has) = (&offered.endpoint, word(offered.expose));
+        let (endpoint, has) = (&offered.endpoint, exposure_name(offered.expose));
         let with = standin
             .with
             .iter()
-            .map(|expose| format!("{:?}", word(*expose)));
+            .map(|expose| format!("{:?}", exposure_name(*expose)));
         let with = with.collect::<Vec<_>>().join(" or ");
         format!(
             "not offered: it is the gateway's own tool on endpoints with \"expose\": {with}, \
@@ -233,7 +240,7 @@ fn own_tool(name: &str, offered: &Offered) -> Option<OwnTool> {
     Some(OwnTool { there, reason })
 }
 
-fn recover_tool(name: &str, offered: &Offered) -> Option<OwnTool> {
+fn recover_tool(name: &str, offered: &EndpointTools) -> Option<OwnTool> {
     let here = offered.recover.as_deref();
     if name != RECOVER_TOOL && Some(name) != here {
         return None;
@@ -257,7 +264,7 @@ fn through(server: &str, tool: &str) -> String {
 }
 
 /// Interprets the name as a server's id or slug, a separator and a tool name.
-fn by_server(name: &str, offered: &Offered, left_out: &[LeftOut]) -> Option<Verdict> {
+fn by_server(name: &str, offered: &EndpointTools, left_out: &[LeftOut]) -> Option<Verdict> {
     for server in &offered.report {
         let readings = [
             rest_after(name, &server.id, "__"),
@@ -271,7 +278,7 @@ fn by_server(name: &str, offered: &Offered, left_out: &[LeftOut]) -> Option<Verd
             return Some(of_tool(server, tool, name, offered));
         }
         let own = || allowed(server).map(|tool| tool.name.as_str());
-        let reason = match trouble(&server.state) {
+        let reason = match down_reason(&server.state) {
             Some(reason) => format!("server '{}' is not up: {reason}", server.id),
             None => {
                 let near = suggest(rest, own());

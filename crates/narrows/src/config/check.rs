@@ -28,9 +28,9 @@ use super::expand::{Forms, Scope, expand, expand_home};
 use super::problem::{At, Problems};
 use super::raw::{ModelReadsWord, RawFile, RawLimits, Servers};
 use super::read::{Field, Given, Map};
-use clients::{AdminChecked, Known};
+use clients::{AdminChecked, KnownNames};
 use presets::ServerIds;
-use shape::{MaskLimits, Standing};
+use shape::{MaskLimits, ShapeLevel};
 
 pub(crate) use endpoint::built_in_endpoints;
 
@@ -39,14 +39,14 @@ pub(crate) const DEFAULT_LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 7420);
 
 /// The checked configuration.
-pub(crate) struct Checked {
+pub(crate) struct CheckedConfig {
     pub(crate) gateway: Settings,
     pub(crate) listen: SocketAddr,
     pub(crate) allowed_hosts: Vec<String>,
     pub(crate) allowed_origins: Vec<String>,
     /// The transports given in the file, by server id. Those of other servers follow from their
     /// keys.
-    pub(crate) said: HashMap<String, Transport>,
+    pub(crate) declared: HashMap<String, Transport>,
     /// Servers that cannot be started as configured, in the order of the file.
     pub(crate) left_out: Vec<LeftOut>,
     /// Presets whose files cannot be used.
@@ -69,12 +69,12 @@ pub(crate) struct LeftOut {
     pub(crate) reason: String,
 }
 
-pub(crate) fn check(raw: &RawFile, scope: Scope<'_>, problems: &mut Problems<'_>) -> Checked {
+pub(crate) fn check(raw: &RawFile, scope: Scope<'_>, problems: &mut Problems<'_>) -> CheckedConfig {
     let defaults = Settings::default();
-    let request_timeout = seconds(&raw.request_timeout_s, Least::MoreThanZero, problems);
+    let request_timeout = seconds(&raw.request_timeout_s, Minimum::MoreThanZero, problems);
     let ids = ServerIds::of(raw);
     let presets = presets::check_all(raw, &ids, scope, problems);
-    let top = server::Top {
+    let top = server::TopDefaults {
         request_timeout,
         health: health::health(HealthSettings::default(), &raw.health, problems),
         mask: MaskLimits::default().with(&raw.shape, problems),
@@ -82,7 +82,7 @@ pub(crate) fn check(raw: &RawFile, scope: Scope<'_>, problems: &mut Problems<'_>
     };
     let servers = server::check_all(raw, top, scope, problems);
     let endpoints = endpoint::check_all(raw, &presets, &ids, problems);
-    let known = Known {
+    let known = KnownNames {
         endpoints: &endpoints,
         servers: &ids,
         presets: &presets,
@@ -91,9 +91,9 @@ pub(crate) fn check(raw: &RawFile, scope: Scope<'_>, problems: &mut Problems<'_>
     let gateway = Settings {
         upstreams: servers.upstreams,
         endpoints,
-        initialize_wait: seconds(&raw.initialize_wait_s, Least::Zero, problems)
+        initialize_wait: seconds(&raw.initialize_wait_s, Minimum::Zero, problems)
             .unwrap_or(defaults.initialize_wait),
-        list_wait: seconds(&raw.list_wait_s, Least::Zero, problems).unwrap_or(defaults.list_wait),
+        list_wait: seconds(&raw.list_wait_s, Minimum::Zero, problems).unwrap_or(defaults.list_wait),
         list_wait_by_client: seconds_by_name(&raw.list_wait_by_client, problems),
         model_reads_by_client: model_reads(&raw.model_reads_by_client),
         instructions_max_chars: raw
@@ -109,18 +109,18 @@ pub(crate) fn check(raw: &RawFile, scope: Scope<'_>, problems: &mut Problems<'_>
         proxy: scope.environment.proxies(),
         recovery: recovery::recovery(raw.recovery.value(), scope, problems),
         pruner: defaults.pruner,
-        shape: shape::choice(&raw.shape, Standing::TopOrServer, problems),
+        shape: shape::choice(&raw.shape, ShapeLevel::TopOrServer, problems),
         rpc_servers: Vec::new(),
         presets: presets.all,
         clients,
     };
     check_structure(raw, problems);
-    Checked {
+    CheckedConfig {
         gateway,
         listen: listen(&raw.listen, problems),
         allowed_hosts: hosts(&raw.allowed_hosts, problems),
         allowed_origins: origins(&raw.allowed_origins, problems),
-        said: servers.said,
+        declared: servers.declared,
         left_out: servers.left_out,
         skipped_presets: presets.skipped,
         preset_folder: presets.folder,
@@ -202,13 +202,13 @@ fn limits(raw: Option<&RawLimits>, problems: &mut Problems<'_>) -> Limits {
     set(&mut limits.client_queue, &raw.client_queue, 1);
     set(&mut limits.calls_per_session, &raw.calls_per_session, 1);
     set(&mut limits.max_items_per_list, &raw.max_items_per_list, 1);
-    if let Some(idle) = seconds(&raw.session_idle_s, Least::MoreThanZero, problems) {
+    if let Some(idle) = seconds(&raw.session_idle_s, Minimum::MoreThanZero, problems) {
         limits.session_idle = idle;
     }
-    if let Some(grace) = seconds(&raw.grace_s, Least::Zero, problems) {
+    if let Some(grace) = seconds(&raw.grace_s, Minimum::Zero, problems) {
         limits.grace = grace;
     }
-    if let Some(grace) = seconds(&raw.shutdown_grace_s, Least::Zero, problems) {
+    if let Some(grace) = seconds(&raw.shutdown_grace_s, Minimum::Zero, problems) {
         limits.shutdown_grace = grace;
     }
     limits
@@ -263,7 +263,7 @@ fn origins(given: &Field<Vec<Given<String>>>, problems: &mut Problems<'_>) -> Ve
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Least {
+pub(super) enum Minimum {
     Zero,
     MoreThanZero,
 }
@@ -273,7 +273,7 @@ pub(super) const LONGEST: f64 = 366.0 * 24.0 * 3600.0;
 
 pub(super) fn seconds(
     given: &Field<f64>,
-    least: Least,
+    least: Minimum,
     problems: &mut Problems<'_>,
 ) -> Option<Duration> {
     seconds_in(given.given()?, least, problems)
@@ -285,7 +285,7 @@ fn seconds_by_name(
 ) -> HashMap<String, Duration> {
     let entries = given.value().map_or(&[][..], |map| &map.0);
     let checked = entries.iter().filter_map(|(name, given)| {
-        let wait = seconds_in(given, Least::Zero, problems)?;
+        let wait = seconds_in(given, Minimum::Zero, problems)?;
         Some((name.value.clone(), wait))
     });
     checked.collect()
@@ -304,12 +304,12 @@ fn model_reads(given: &Field<Map<ModelReadsWord>>) -> HashMap<String, ModelReads
     read.collect()
 }
 
-fn seconds_in(given: &Given<f64>, least: Least, problems: &mut Problems<'_>) -> Option<Duration> {
-    let too_small = given.value < 0.0 || (given.value == 0.0 && least == Least::MoreThanZero);
+fn seconds_in(given: &Given<f64>, least: Minimum, problems: &mut Problems<'_>) -> Option<Duration> {
+    let too_small = given.value < 0.0 || (given.value == 0.0 && least == Minimum::MoreThanZero);
     if too_small || given.value > LONGEST {
         let what = match least {
-            Least::Zero => "a time in seconds must be 0 or more and less than a year",
-            Least::MoreThanZero => "a time in seconds must be more than 0 and less than a year",
+            Minimum::Zero => "a time in seconds must be 0 or more and less than a year",
+            Minimum::MoreThanZero => "a time in seconds must be more than 0 and less than a year",
         };
         problems.error(&given.at, what, "");
         return None;
@@ -328,7 +328,7 @@ pub(super) fn folder(
     let text = match expand(&given.value, Forms::Dollar, scope) {
         Ok(text) => text,
         Err(unexpanded) => {
-            for (what, help) in unexpanded.told() {
+            for (what, help) in unexpanded.describe() {
                 problems.error(&given.at, what, help);
             }
             return None;

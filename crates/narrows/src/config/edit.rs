@@ -24,7 +24,7 @@ pub(crate) enum EditError {
     /// The item to add already exists.
     Exists { kind: &'static str, name: String },
     /// The text or the given value has an unsuitable form.
-    Unfit(String),
+    Unusable(String),
 }
 
 /// Returns the text with the change made.
@@ -154,8 +154,8 @@ fn add_server(document: &mut Document, id: &str, entry: &Value) -> Result<(), Ed
             document.push(&[list.into()], &named(named_by, id, entry));
         }
         Some((list, ..)) => {
-            let told = format!("`{list}` is neither an object nor an array");
-            return Err(EditError::Unfit(told));
+            let message = format!("`{list}` is neither an object nor an array");
+            return Err(EditError::Unusable(message));
         }
     }
     Ok(())
@@ -194,20 +194,20 @@ fn enable_server(document: &mut Document, id: &str, enabled: bool) -> Result<(),
     let server = find_server(document, id)?;
     let path = server.path();
     if document.kind(&path) != Some(Kind::Object) {
-        let told = format!("the entry of server '{id}' is not an object");
-        return Err(EditError::Unfit(told));
+        let message = format!("the entry of server '{id}' is not an object");
+        return Err(EditError::Unusable(message));
     }
     let [list, at] = path;
-    let says = |document: &Document, key| {
+    let setting = |document: &Document, key| {
         let kind = document.kind(&[list, at, Step::Key(key)]);
         kind.filter(|kind| *kind != Kind::Null)
     };
     // Both keys may exist and must not contradict each other.
-    let says_enabled = says(document, "enabled").is_some();
+    let says_enabled = setting(document, "enabled").is_some();
     if says_enabled {
         document.set(&path, "enabled", &enabled.into());
     }
-    match (says(document, "disabled"), enabled) {
+    match (setting(document, "disabled"), enabled) {
         (Some(_), false) => document.set(&path, "disabled", &true.into()),
         // `false` has the same effect as no key, and a user wrote it.
         (Some(Kind::Boolean(false)), true) => {}
@@ -265,7 +265,7 @@ fn object<'a>(
     match document.kind(&inner) {
         Some(Kind::Object) => {}
         None | Some(Kind::Null) => document.set(path, key, &Value::Object(Map::new())),
-        Some(_) => return Err(EditError::Unfit(format!("`{key}` is not an object"))),
+        Some(_) => return Err(EditError::Unusable(format!("`{key}` is not an object"))),
     }
     Ok(inner)
 }
@@ -291,7 +291,7 @@ fn make(document: &mut Document, path: &[Step<'_>], entry: &Map<String, Value>) 
 }
 
 fn members<'a>(entry: &'a Value, what: &str) -> Result<&'a Map<String, Value>, EditError> {
-    let unfit = || EditError::Unfit(format!("{what} must be an object"));
+    let unfit = || EditError::Unusable(format!("{what} must be an object"));
     entry.as_object().ok_or_else(unfit)
 }
 

@@ -37,18 +37,18 @@ pub(crate) enum Unexpanded {
     Editor(String),
 }
 
-pub(crate) const NOBODY_TO_ASK: &str = "cannot prompt for ${input:...}";
+pub(crate) const NO_USER_TO_ASK: &str = "cannot prompt for ${input:...}";
 
 impl Unexpanded {
     /// Returns an error and a help text for each problem.
-    pub(crate) fn told(&self) -> Vec<(String, String)> {
+    pub(crate) fn describe(&self) -> Vec<(String, String)> {
         match self {
             Unexpanded::Unset(names) => {
-                let told = |name: &String| {
+                let problem = |name: &String| {
                     let what = format!("environment variable {name} is not set");
                     (what, format!("set it, or give a default: ${{{name}:-...}}"))
                 };
-                names.iter().map(told).collect()
+                names.iter().map(problem).collect()
             }
             Unexpanded::Malformed => {
                 let help = "write ${VAR}, ${VAR:-default} or ${env:VAR}, and $${ for ${ itself";
@@ -57,7 +57,7 @@ impl Unexpanded {
             }
             Unexpanded::Input => {
                 let help = "set an environment variable and refer to it as ${VAR}";
-                vec![(NOBODY_TO_ASK.to_owned(), help.to_owned())]
+                vec![(NO_USER_TO_ASK.to_owned(), help.to_owned())]
             }
             Unexpanded::Editor(name) => {
                 let help = "write the value itself, or set an environment variable and name it \

@@ -22,7 +22,7 @@ pub(crate) enum Severity {
 }
 
 impl Severity {
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Severity::Error | Severity::LeftOut => "error",
             Severity::Warning => "warning",
@@ -34,7 +34,7 @@ impl Severity {
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
     pub(crate) severity: Severity,
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<ProblemPlace>,
     pub(crate) server: Option<String>,
     /// The problem, without its place and server.
     pub(crate) what: String,
@@ -43,7 +43,7 @@ pub(crate) struct Problem {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct ProblemPlace {
     pub(crate) file: String,
     /// Line and column, both starting at 1. `None` if the file could not be read.
     pub(crate) position: Option<(usize, usize)>,
@@ -63,7 +63,7 @@ impl Problem {
     }
 
     fn with_whole(severity: Severity, file: &str, what: String, help: Option<String>) -> Problem {
-        let place = Place {
+        let place = ProblemPlace {
             file: file.to_owned(),
             position: None,
             path: String::new(),
@@ -114,7 +114,7 @@ impl Problem {
 /// Prints up to three lines: the problem with its position, the path, and the help.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.severity.word(), self.headline())?;
+        write!(f, "{}: {}", self.severity.as_str(), self.headline())?;
         if let Some(path) = self.path() {
             write!(f, "\n  path: {path}")?;
         }
@@ -233,7 +233,7 @@ impl<'a> Problems<'a> {
     }
 
     pub(crate) fn add(&mut self, severity: Severity, at: &At, what: String, help: String) {
-        let place = Place {
+        let place = ProblemPlace {
             file: self.source.name.clone(),
             position: Some(self.source.position(at.offset)),
             path: at.path.clone(),

@@ -9,8 +9,8 @@ mod values;
 use super::read::{Given, Map, table, words};
 
 pub(crate) use values::{
-    Anything, Command, Entry, Health, InheritEnv, PresetChoice, RateChoice, Selection, Servers,
-    ServersById, ServersInList, Shape, Tools, TransportWord,
+    AnyValue, Entry, Health, InheritEnv, PresetChoice, RateChoice, RawCommand, RawTools, Selection,
+    Servers, ServersById, ServersInList, Shape, TransportWord,
 };
 
 table! {
@@ -84,7 +84,7 @@ table! {
         "toon_compression_enabled" => toon_compression_enabled: bool,
 
         /// The input prompts of VS Code. Ignored, because no user can answer them here.
-        "inputs" => inputs: Anything,
+        "inputs" => inputs: AnyValue,
     }
     silent [
         "health_check_enabled", "health_check_interval",
@@ -117,7 +117,7 @@ table! {
         "transport" => transport: TransportWord,
 
         /// The program of a stdio server, or program and arguments in one array.
-        "command" => command: Command,
+        "command" => command: RawCommand,
         /// The arguments of the program.
         "args" => args: Vec<Given<String>>,
         /// Environment variables for the program, in addition to the inherited ones.
@@ -163,7 +163,7 @@ table! {
         "shape" => shape: Shape,
         /// Settings per tool, by the server's own tool names; or an array of the only allowed tools
         /// (Copilot CLI), `"*"` for all.
-        "tools" => tools: Tools,
+        "tools" => tools: RawTools,
         /// The only allowed tools, by the server's own names; `"*"` for all. `name(...)` counts as
         /// `name` (Gemini CLI).
         "includeTools" => include_tools: Vec<Given<String>>,

@@ -105,7 +105,7 @@ pub(crate) trait Read: Sized {
     /// The text that completes "expected ...".
     const EXPECTED: &'static str;
     /// True if `null` is a value of its own. By default it means that the key is absent.
-    const NULL_SPEAKS: bool = false;
+    const NULL_IS_VALUE: bool = false;
 
     /// Reads a value. Returns `None` if it cannot be used, after reporting a problem.
     fn read(node: &Node<'_>, problems: &mut Problems<'_>) -> Option<Self>;
@@ -156,7 +156,7 @@ impl<T: Read> Field<T> {
         if !self.is_absent() {
             let what = format!("`{}` has the same meaning as another key", member.key);
             problems.error(&member.key_at, what, "keep one of them");
-        } else if T::NULL_SPEAKS || !member.value.is_null() {
+        } else if T::NULL_IS_VALUE || !member.value.is_null() {
             *self = match T::read(&member.value, problems) {
                 Some(value) => Field::Given(Given {
                     value,

@@ -11,16 +11,16 @@ use crate::config::Environment;
 const URL: &str = "http://127.0.0.1:7420";
 
 /// An empty folder, removed on drop.
-struct Home(PathBuf);
+struct TestHome(PathBuf);
 
-impl Home {
-    fn new() -> Home {
+impl TestHome {
+    fn new() -> TestHome {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("narrows-runtime-{}-{count}", std::process::id());
         let path = std::env::temp_dir().join(name);
         fs::create_dir_all(&path).expect("a folder can be made");
-        Home(path)
+        TestHome(path)
     }
 
     fn environment(&self) -> Environment {
@@ -52,7 +52,7 @@ impl Home {
     }
 }
 
-impl Drop for Home {
+impl Drop for TestHome {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -76,7 +76,7 @@ fn text(pid: u32) -> String {
 
 #[test]
 fn a_file_is_for_its_user_alone_and_gone_in_the_end() {
-    let home = Home::new();
+    let home = TestHome::new();
     let config = Some(Path::new("/x/narrows.json"));
     let file = RuntimeFile::write(&home.environment(), URL, "nra_x", config).expect("written");
     let path = home.run().join("7420.json");
@@ -101,7 +101,7 @@ fn a_file_is_for_its_user_alone_and_gone_in_the_end() {
 
 #[test]
 fn a_loose_folder_of_ours_is_tightened_by_the_gateway() {
-    let home = Home::new();
+    let home = TestHome::new();
     fs::create_dir_all(home.run()).expect("a folder can be made");
     set_mode(&home.run(), 0o777);
     assert_eq!(
@@ -115,7 +115,7 @@ fn a_loose_folder_of_ours_is_tightened_by_the_gateway() {
 
 #[test]
 fn the_file_of_the_next_gateway_stays() {
-    let home = Home::new();
+    let home = TestHome::new();
     let environment = home.environment();
     let first = RuntimeFile::write(&environment, URL, "nra_1", None).expect("written");
     let _next = RuntimeFile::write(&environment, URL, "nra_2", None).expect("written");
@@ -125,7 +125,7 @@ fn the_file_of_the_next_gateway_stays() {
 
 #[test]
 fn files_of_processes_that_are_gone_are_removed() {
-    let home = Home::new();
+    let home = TestHome::new();
     let mut child = std::process::Command::new("true").spawn().expect("it runs");
     child.wait().expect("it ends");
     let stale = home.put("1.json", &text(child.id()), 0o600);
@@ -136,7 +136,7 @@ fn files_of_processes_that_are_gone_are_removed() {
 
 #[test]
 fn what_others_could_have_read_or_written_is_not_believed() {
-    let home = Home::new();
+    let home = TestHome::new();
     let own = text(std::process::id());
     let loose = home.put("1.json", &own, 0o640);
     home.put("2.json", &own, 0o602);
@@ -170,7 +170,7 @@ fn what_others_could_have_read_or_written_is_not_believed() {
 
 #[test]
 fn a_link_in_the_place_of_the_folder_is_not_followed() {
-    let home = Home::new();
+    let home = TestHome::new();
     let elsewhere = home.0.join("elsewhere");
     fs::create_dir(&elsewhere).expect("a folder can be made");
     fs::create_dir_all(home.run().parent().expect("it has one")).expect("a folder can be made");
@@ -187,7 +187,7 @@ fn a_link_in_the_place_of_the_folder_is_not_followed() {
 
 #[test]
 fn the_runtime_folder_of_the_login_comes_first_and_is_not_made() {
-    let home = Home::new();
+    let home = TestHome::new();
     let login = home.0.join("login");
     let variables = [
         ("HOME", home.0.as_os_str()),
@@ -213,7 +213,7 @@ fn without_any_folder_there_is_no_file_and_no_gateway() {
 
 #[test]
 fn a_file_of_somebody_else_is_not_believed() {
-    let home = Home::new();
+    let home = TestHome::new();
     let file = home.put("1.json", &text(std::process::id()), 0o600);
     // Only root can change the owner of a file; other users cannot test this.
     if std::os::unix::fs::chown(&file, Some(65_534), None).is_ok() {

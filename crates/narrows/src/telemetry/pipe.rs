@@ -15,18 +15,22 @@ use parking_lot::{Condvar, Mutex};
 /// The maximum number of queued lines.
 const QUEUE: usize = 4096;
 
+/// Queued lines are written together up to this many bytes, because a system call for each line
+/// costs more than formatting it.
+const MAX_BATCH: usize = 64 * 1024;
+
 /// The time limit for writing the last lines at exit.
 const LAST_LINES: Duration = Duration::from_millis(500);
 
 /// The queue of log lines. Clones share one thread.
 #[derive(Clone)]
 pub(super) struct Pipe {
-    lines: SyncSender<Item>,
+    lines: SyncSender<PipeItem>,
     dropped: Arc<AtomicUsize>,
     finished: Arc<(Mutex<bool>, Condvar)>,
 }
 
-enum Item {
+enum PipeItem {
     Line(Vec<u8>),
     /// Marks the end: all earlier items have been written.
     Finish,
@@ -50,14 +54,14 @@ impl Pipe {
 
     /// Queues a line without blocking.
     pub(super) fn send(&self, line: Vec<u8>) {
-        if let Err(TrySendError::Full(_)) = self.lines.try_send(Item::Line(line)) {
+        if let Err(TrySendError::Full(_)) = self.lines.try_send(PipeItem::Line(line)) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Waits briefly until all queued lines are written.
     pub(super) fn finish(&self) {
-        if self.lines.try_send(Item::Finish).is_err() {
+        if self.lines.try_send(PipeItem::Finish).is_err() {
             return;
         }
         let (finished, changed) = &*self.finished;
@@ -65,20 +69,27 @@ impl Pipe {
         changed.wait_while_for(&mut finished, |finished| !*finished, LAST_LINES);
     }
 
-    fn write_all(&self, waiting: &Receiver<Item>) {
+    fn write_all(&self, waiting: &Receiver<PipeItem>) {
         let mut stderr = std::io::stderr();
-        for item in waiting {
-            match item {
+        while let Ok(item) = waiting.recv() {
+            let mut item = Some(item);
+            let mut batch = Vec::new();
+            while let Some(PipeItem::Line(line)) = item {
+                batch.extend_from_slice(&line);
+                item = match batch.len() < MAX_BATCH {
+                    true => waiting.try_recv().ok(),
+                    false => None,
+                };
+            }
+            if !batch.is_empty() {
                 // Without stderr, the error cannot be reported.
-                Item::Line(line) => {
-                    let _ = stderr.write_all(&line);
-                    self.tell_dropped();
-                }
-                Item::Finish => {
-                    let (finished, changed) = &*self.finished;
-                    *finished.lock() = true;
-                    changed.notify_all();
-                }
+                let _ = stderr.write_all(&batch);
+                self.tell_dropped();
+            }
+            if let Some(PipeItem::Finish) = item {
+                let (finished, changed) = &*self.finished;
+                *finished.lock() = true;
+                changed.notify_all();
             }
         }
     }

@@ -8,18 +8,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use notify::event::{AccessKind, AccessMode, CreateKind, EventKind};
 
 use super::is_change;
-use super::trail::Trail;
+use super::watched_paths::WatchedPaths;
 
-struct Folder(PathBuf);
+struct TestFolder(PathBuf);
 
-impl Folder {
-    fn new() -> Folder {
+impl TestFolder {
+    fn new() -> TestFolder {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("narrows-watch-{}-{count}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         fs::create_dir_all(&folder).expect("a folder can be made");
-        Folder(fs::canonicalize(folder).expect("it is there"))
+        TestFolder(fs::canonicalize(folder).expect("it is there"))
     }
 
     fn at(&self, name: &str) -> PathBuf {
@@ -34,7 +34,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TestFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -42,12 +42,12 @@ impl Drop for Folder {
 
 #[test]
 fn every_link_and_folder_on_the_way_counts() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     folder.write("real/v1/narrows.json", "{}");
     symlink("v1", folder.at("real/..data")).expect("a link can be made");
     symlink("..data/narrows.json", folder.at("real/narrows.json")).expect("a link can be made");
     symlink(folder.at("real"), folder.at("link")).expect("a link can be made");
-    let trail = Trail::find(&folder.at("link/../link/narrows.json"), None);
+    let watched_paths = WatchedPaths::find(&folder.at("link/../link/narrows.json"), None);
     for name in [
         "link",
         "real",
@@ -55,36 +55,36 @@ fn every_link_and_folder_on_the_way_counts() {
         "real/narrows.json",
         "real/v1/narrows.json",
     ] {
-        assert!(trail.names.concern(&folder.at(name)), "{name}");
+        assert!(watched_paths.names.concern(&folder.at(name)), "{name}");
     }
     for name in ["other", "real/other", "real/v1/other", "v1"] {
-        assert!(!trail.names.concern(&folder.at(name)), "{name}");
+        assert!(!watched_paths.names.concern(&folder.at(name)), "{name}");
     }
-    let folders: Vec<&PathBuf> = trail.names.folders().collect();
+    let folders: Vec<&PathBuf> = watched_paths.names.folders().collect();
     assert!(folders.contains(&&folder.at("real/v1")));
     assert!(folders.contains(&&PathBuf::from("/")));
 }
 
 #[test]
 fn links_in_a_circle_come_to_an_end() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     symlink("b", folder.at("a")).expect("a link can be made");
     symlink("a", folder.at("b")).expect("a link can be made");
-    let trail = Trail::find(&folder.at("a/narrows.json"), None);
-    assert!(trail.names.concern(&folder.at("a")));
+    let watched_paths = WatchedPaths::find(&folder.at("a/narrows.json"), None);
+    assert!(watched_paths.names.concern(&folder.at("a")));
 }
 
 #[test]
 fn a_look_tells_one_state_from_another() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.write("c/narrows.json", "{}");
     folder.write("p/preset_a.json", "{}");
     let presets = folder.at("p");
-    let trail = Trail::find(&file, Some(&presets));
-    let mut seen = vec![trail.look()];
-    assert_eq!(seen[0], trail.look());
+    let watched_paths = WatchedPaths::find(&file, Some(&presets));
+    let mut seen = vec![watched_paths.look()];
+    assert_eq!(seen[0], watched_paths.look());
     let mut is_new = |what: &str| {
-        let state = trail.look();
+        let state = watched_paths.look();
         assert!(!seen.contains(&state), "{what}");
         seen.push(state);
     };
@@ -98,20 +98,20 @@ fn a_look_tells_one_state_from_another() {
     fs::rename(folder.at("c"), folder.at("d")).expect("it can be moved");
     folder.write("c/narrows.json", "{}");
     is_new("another folder");
-    assert!(!trail.is_same_way(&Trail::find(&file, Some(&presets))));
+    assert!(!watched_paths.is_same_way(&WatchedPaths::find(&file, Some(&presets))));
 }
 
 #[test]
 fn presets_count_wherever_they_are() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let file = folder.write("narrows.json", "{}");
     folder.write("p/preset_a.json", "{}");
     symlink("p", folder.at("q")).expect("a link can be made");
-    let trail = Trail::find(&file, Some(&folder.at("q")));
-    assert!(trail.names.concern(&folder.at("p/preset_new.json")));
-    assert!(trail.names.concern(&folder.at("q")));
-    let trail = Trail::find(&file, Some(&folder.at("nowhere/at/all")));
-    assert!(trail.names.concern(&folder.at("nowhere")));
+    let watched_paths = WatchedPaths::find(&file, Some(&folder.at("q")));
+    assert!(watched_paths.names.concern(&folder.at("p/preset_new.json")));
+    assert!(watched_paths.names.concern(&folder.at("q")));
+    let watched_paths = WatchedPaths::find(&file, Some(&folder.at("nowhere/at/all")));
+    assert!(watched_paths.names.concern(&folder.at("nowhere")));
 }
 
 #[test]
@@ -129,10 +129,10 @@ fn reading_is_no_change() {
 
 #[test]
 fn a_pipe_is_not_followed() {
-    let folder = Folder::new();
+    let folder = TestFolder::new();
     let pipe = folder.at("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     assert!(made.expect("mkfifo can be run").success());
-    assert!(!Trail::find(&pipe, None).is_lasting());
-    assert!(Trail::find(Path::new("nowhere.json"), None).is_lasting());
+    assert!(!WatchedPaths::find(&pipe, None).is_lasting());
+    assert!(WatchedPaths::find(Path::new("nowhere.json"), None).is_lasting());
 }

@@ -10,7 +10,7 @@ use std::net::TcpListener;
 
 use expect_test::{Expect, expect};
 
-use crate::program::{Folder, Ran, Running};
+use crate::program::{Folder, ProgramOutput, RunningProgram};
 
 const MIXED: &str = r#"{ "mcpServers": {
     "demo": { "type": "builtin" },
@@ -23,7 +23,7 @@ const MIXED: &str = r#"{ "mcpServers": {
 /// Compares the output. Times and totals differ between runs and versions of the demo server, so
 /// they are blanked.
 #[track_caller]
-fn check(ran: &Ran, expected: Expect) {
+fn check(ran: &ProgramOutput, expected: Expect) {
     let mut shown = String::new();
     for line in by_server(&ran.shown()).lines() {
         shown.push_str(&blank_numbers(line));
@@ -121,7 +121,7 @@ fn check_prints_each_server_as_soon_as_it_is_known() {
         "slow": { "command": "sh", "args": ["-c", waits], "startup_timeout_s": 20 },
         "demo": { "type": "builtin" } } });
     let folder = Folder::with(&config.to_string());
-    let mut running = Running::start(folder.command(&["check"]));
+    let mut running = RunningProgram::start(folder.command(&["check"]));
     let stdout = running.child.stdout.take().expect("stdout is a pipe");
     let mut lines = BufReader::new(stdout).lines().map_while(Result::ok);
     let mut printed = Vec::new();
@@ -433,7 +433,7 @@ fn what_to_run_next_is_on_the_same_configuration() {
     let folder = Folder::new();
     folder.write("my own.json", MIXED);
     folder.write("plain.json", MIXED);
-    let mut told = String::new();
+    let mut reported = String::new();
     for arguments in [
         &["call", "gone", "x", "--config", "plain.json"][..],
         &["call", "gone", "x", "--config", "my own.json"],
@@ -445,7 +445,7 @@ fn what_to_run_next_is_on_the_same_configuration() {
         &["tools", "gone", "--config", "plain.json", "--json"],
     ] {
         let ran = folder.run(arguments);
-        told.push_str(&format!("{}\n{}", arguments.join(" "), ran.stderr));
+        reported.push_str(&format!("{}\n{}", arguments.join(" "), ran.stderr));
     }
     expect![[r#"
         call gone x --config plain.json
@@ -468,7 +468,7 @@ fn what_to_run_next_is_on_the_same_configuration() {
         error: server 'gone' is down: './nowhere' does not exist
           help: narrows check --config plain.json shows details
         tools gone --config plain.json --json
-    "#]].assert_eq(&told);
+    "#]].assert_eq(&reported);
 }
 
 #[test]
@@ -476,24 +476,24 @@ fn serve_names_the_addresses_of_every_kind_of_client() {
     let folder = Folder::new();
     let start = |format: &str| {
         let arguments = ["serve", "--listen", "127.0.0.1:0", "--log-format", format];
-        let mut running = Running::start(folder.command(&arguments));
+        let mut running = RunningProgram::start(folder.command(&arguments));
         let port = running.port();
         running.signal("TERM");
         (port, running.wait().stderr)
     };
-    let (port, told) = start("human");
+    let (port, reported) = start("human");
     for line in [
         format!("  older clients  http://127.0.0.1:{port}/sse\n"),
         format!("  WebSocket      ws://127.0.0.1:{port}/ws\n"),
     ] {
-        assert!(told.contains(&line), "{line} is not in {told}");
+        assert!(reported.contains(&line), "{line} is not in {reported}");
     }
-    let (port, told) = start("json");
+    let (port, reported) = start("json");
     for member in [
         format!(r#""sse":"http://127.0.0.1:{port}/sse""#),
         format!(r#""ws":"ws://127.0.0.1:{port}/ws""#),
     ] {
-        assert!(told.contains(&member), "{member} is not in {told}");
+        assert!(reported.contains(&member), "{member} is not in {reported}");
     }
 }
 
@@ -642,7 +642,7 @@ fn an_interrupted_check_names_the_servers_that_were_still_starting() {
         r#"{"mcpServers": {"slow": {"command": "sh", "args": ["-c", "echo > started; sleep 60"]}},
             "limits": {"grace_s": 0.1}}"#,
     );
-    let running = Running::start(folder.command(&["check"]));
+    let running = RunningProgram::start(folder.command(&["check"]));
     while folder.read("started").is_none() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }

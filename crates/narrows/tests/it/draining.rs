@@ -7,21 +7,21 @@ use narrows_testkit::websocket::Message;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use crate::gateway::{Gateway, Piped, REVISION, Session, config, error, text, with};
+use crate::gateway::{Gateway, REVISION, Session, StdioGateway, config, error, text, with};
 
 /// Longer than any test runs.
 const FOR_EVER: u64 = 3600;
 
 /// A server whose calls end when the test releases them, one that never answers a call, and one
 /// that never starts.
-struct Servers {
+struct DrainServers {
     held: Installed,
     mute: Installed,
     slow: Installed,
 }
 
-impl Servers {
-    fn install() -> Servers {
+impl DrainServers {
+    fn install() -> DrainServers {
         let hold = [Step::Wait("go".into()), Step::text("done")];
         let steps = [
             Step::Progress {
@@ -38,7 +38,7 @@ impl Servers {
             .on_tool("steps", steps);
         let mute = Script::new("mute").plain_tool("never");
         let slow = Script::new("slow").on("initialize", [Step::Stall]);
-        Servers {
+        DrainServers {
             held: held.install(),
             mute: mute.on_tool("never", [Step::Stall]).install(),
             slow: slow.install(),
@@ -115,7 +115,7 @@ async fn a_request_that_is_sent_in_part_does_not_hold_up_the_end() {
 
 #[tokio::test]
 async fn calls_in_flight_finish_on_every_way_in_and_nothing_new_begins() {
-    let servers = Servers::install();
+    let servers = DrainServers::install();
     let mut gateway = Gateway::serve(&servers.config(FOR_EVER as f64)).await;
     let address = gateway.address().to_owned();
     let mut session = gateway.session("/mcp").await;
@@ -204,7 +204,7 @@ async fn nothing_new_begins(gateway: &Gateway, session: &mut Session) {
 
 #[tokio::test]
 async fn a_call_that_is_not_waited_for_says_whether_it_may_have_run() {
-    let servers = Servers::install();
+    let servers = DrainServers::install();
     let mut gateway = Gateway::serve(&servers.config(0.2)).await;
     let mut session = gateway.session("/mcp").await;
     let mut sent = session.begin("tools/call", tool("mute__never")).await;
@@ -228,7 +228,7 @@ async fn a_call_that_is_not_waited_for_says_whether_it_may_have_run() {
 
 #[tokio::test]
 async fn a_second_signal_ends_the_gateway_at_once() {
-    let servers = Servers::install();
+    let servers = DrainServers::install();
     let mut gateway = Gateway::serve(&servers.config(FOR_EVER as f64)).await;
     let mut session = gateway.session("/mcp").await;
     let _call = session.begin("tools/call", tool("mute__never")).await;
@@ -240,7 +240,7 @@ async fn a_second_signal_ends_the_gateway_at_once() {
 
 #[tokio::test]
 async fn an_idle_gateway_waits_for_nothing() {
-    let servers = Servers::install();
+    let servers = DrainServers::install();
     let mut gateway = Gateway::serve(&servers.config(FOR_EVER as f64)).await;
     let session = gateway.session("/mcp").await;
     let mut news = session.listen(None).await;
@@ -254,8 +254,8 @@ async fn an_idle_gateway_waits_for_nothing() {
 
 #[tokio::test]
 async fn calls_in_flight_finish_on_stdio() {
-    let servers = Servers::install();
-    let mut client = Piped::open(&servers.config(FOR_EVER as f64)).await;
+    let servers = DrainServers::install();
+    let mut client = StdioGateway::open(&servers.config(FOR_EVER as f64)).await;
     let id = client.request("tools/call", tool("held__hold")).await;
     reached(&servers.held, 1).await;
     signal("TERM", client.pid()).await;

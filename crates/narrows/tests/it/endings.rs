@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
-use crate::gateway::{Gateway, Piped, config, with};
+use crate::gateway::{Gateway, StdioGateway, config, with};
 use crate::program::{Folder, NARROWS};
 
 /// The grace period of processes. The default of 5 s would make these tests slow.
@@ -21,15 +21,15 @@ const GRACE: Duration = Duration::from_secs(2);
 const SLACK: Duration = Duration::from_millis(1_500);
 
 /// Two servers that start further processes.
-struct Servers {
+struct EndingServers {
     /// Ends as requested, but has started processes that do not.
     family: Installed,
     /// Ends only on SIGKILL and has started further processes.
     stubborn: Installed,
 }
 
-impl Servers {
-    fn install() -> Servers {
+impl EndingServers {
+    fn install() -> EndingServers {
         let script = |name: &str| {
             let grandchildren = [Grandchild::InGroup, Grandchild::OwnSession].map(Step::Spawn);
             let hold = [Step::Reach("held".into()), Step::Stall];
@@ -40,7 +40,7 @@ impl Servers {
             script.ignore_sigterm = true;
             script.ignore_eof = true;
         });
-        Servers {
+        EndingServers {
             family: script("family").install(),
             stubborn: stubborn.install(),
         }
@@ -100,9 +100,9 @@ fn check_gone(all: &[u32], began: Instant) {
 }
 
 /// Checks a stdio client that ends its session by `end`.
-async fn check_stdio(end: impl AsyncFnOnce(&mut Piped), code: Option<i32>) {
-    let servers = Servers::install();
-    let mut client = Piped::open(&servers.config()).await;
+async fn check_stdio(end: impl AsyncFnOnce(&mut StdioGateway), code: Option<i32>) {
+    let servers = EndingServers::install();
+    let mut client = StdioGateway::open(&servers.config()).await;
     let list = client.call("tools/list", json!({})).await;
     assert_eq!(list["result"]["tools"].as_array().map(Vec::len), Some(2));
     let all = servers.all();
@@ -122,7 +122,7 @@ async fn the_end_of_stdin() {
 
 #[tokio::test]
 async fn shutdown_on_stdio() {
-    let end = async |client: &mut Piped| {
+    let end = async |client: &mut StdioGateway| {
         let answer = client.call("shutdown", json!({})).await;
         assert_eq!(answer["result"], json!({}));
     };
@@ -141,7 +141,7 @@ async fn sigint_on_stdio() {
 
 #[tokio::test]
 async fn the_end_of_stdin_with_calls_in_flight() {
-    let end = async |client: &mut Piped| {
+    let end = async |client: &mut StdioGateway| {
         client
             .request("tools/call", json!({ "name": "family__hold" }))
             .await;
@@ -155,7 +155,7 @@ async fn the_end_of_stdin_with_calls_in_flight() {
 
 /// Checks a gateway over HTTP with a client, optionally with a call in flight.
 async fn check_serve(name: &str, in_flight: bool) {
-    let servers = Servers::install();
+    let servers = EndingServers::install();
     let mut gateway = Gateway::serve(&servers.config()).await;
     let mut session = gateway.session("/mcp").await;
     let _news = session.listen(None).await;
@@ -195,8 +195,8 @@ async fn sigterm_on_http_with_calls_in_flight() {
 /// Only the guard is left to end the processes, and then exits.
 #[tokio::test]
 async fn sigkill() {
-    let servers = Servers::install();
-    let mut client = Piped::open(&servers.config()).await;
+    let servers = EndingServers::install();
+    let mut client = StdioGateway::open(&servers.config()).await;
     let mut all = servers.all();
     all.push(guard_of(client.pid()));
     let began = Instant::now();
@@ -208,8 +208,8 @@ async fn sigkill() {
 /// The gateway is killed before a client has sent `initialize`.
 #[tokio::test]
 async fn sigkill_while_servers_start() {
-    let servers = Servers::install();
-    let mut client = Piped::start(&servers.config());
+    let servers = EndingServers::install();
+    let mut client = StdioGateway::start(&servers.config());
     let there = |server: &Installed| server.grandchild_pids().len() == 2;
     until("both servers are there", || {
         there(&servers.family) && there(&servers.stubborn)
@@ -223,7 +223,7 @@ async fn sigkill_while_servers_start() {
 /// Links owned by a session end with it, including all processes started by them.
 #[tokio::test]
 async fn a_session_with_links_of_its_own() {
-    let servers = Servers::install();
+    let servers = EndingServers::install();
     let gateway = Gateway::serve(&servers.config()).await;
     gateway.session("/mcp").await;
     let shared = servers.all();
@@ -350,7 +350,7 @@ async fn a_daemon_without_environment_ends_after_a_sigkill_of_its_subreaper() {
 
 #[tokio::test]
 async fn a_guard_that_is_killed_is_replaced() {
-    let servers = Servers::install();
+    let servers = EndingServers::install();
     let gateway = Gateway::serve(&servers.config()).await;
     let mut session = gateway.session("/mcp").await;
     assert_eq!(session.tool_names().await.len(), 2);

@@ -18,10 +18,10 @@ use crate::gateway::{Gateway, REVISION, column, config};
 use crate::program::Folder;
 
 /// A client of a lazy endpoint.
-struct Lazy {
+struct LazyClient {
     client: Any,
     /// The transport, for the message of a failed test.
-    way: &'static str,
+    transport: &'static str,
     /// Keeps the gateway running as long as the client.
     _gateway: Option<Gateway>,
     _folder: Option<Folder>,
@@ -29,32 +29,32 @@ struct Lazy {
 
 /// The two transports that need no configuration of endpoints.
 #[derive(Clone, Copy)]
-enum Way {
+enum ClientTransport {
     Http,
     Stdio,
 }
 
-const WAYS: [Way; 2] = [Way::Http, Way::Stdio];
+const WAYS: [ClientTransport; 2] = [ClientTransport::Http, ClientTransport::Stdio];
 
-impl Way {
+impl ClientTransport {
     /// Connects a client, without `initialize`.
-    async fn connect(self, config: &Value) -> Lazy {
+    async fn connect(self, config: &Value) -> LazyClient {
         match self {
-            Way::Http => {
+            ClientTransport::Http => {
                 let gateway = Gateway::serve(config).await;
-                Lazy {
+                LazyClient {
                     client: Streamable::at(gateway.address(), "/mcp/lazy").boxed(),
-                    way: "http",
+                    transport: "http",
                     _gateway: Some(gateway),
                     _folder: None,
                 }
             }
-            Way::Stdio => {
+            ClientTransport::Stdio => {
                 let folder = Folder::with(&config.to_string());
                 let command = folder.command(&["stdio", "--expose", "lazy"]);
-                Lazy {
+                LazyClient {
                     client: Stdio::start(&mut Command::from(command)).boxed(),
-                    way: "stdio",
+                    transport: "stdio",
                     _gateway: None,
                     _folder: Some(folder),
                 }
@@ -63,18 +63,18 @@ impl Way {
     }
 
     /// Opens a client without capabilities.
-    async fn open(self, config: &Value) -> Lazy {
+    async fn open(self, config: &Value) -> LazyClient {
         self.open_with(config, json!({})).await
     }
 
-    async fn open_with(self, config: &Value, capabilities: Value) -> Lazy {
+    async fn open_with(self, config: &Value, capabilities: Value) -> LazyClient {
         let mut lazy = self.connect(config).await;
         lazy.client.initialize(REVISION, capabilities).await;
         lazy
     }
 }
 
-impl Lazy {
+impl LazyClient {
     /// Returns the names of the listed tools and the description of the first.
     async fn listed(&mut self) -> (Vec<String>, String) {
         let list = self.client.call("tools/list", json!({})).await;
@@ -99,7 +99,7 @@ impl Lazy {
 
     #[track_caller]
     fn result(&self, mut answer: Value) -> Value {
-        assert!(answer["result"].is_object(), "{}: {answer}", self.way);
+        assert!(answer["result"].is_object(), "{}: {answer}", self.transport);
         answer["result"].take()
     }
 }

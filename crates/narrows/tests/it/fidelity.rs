@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::gateway::{Gateway, Piped, REVISION, Session, config, with};
+use crate::gateway::{Gateway, REVISION, Session, StdioGateway, config, with};
 
 /// Results that a well-behaved server would not send: unknown members, unusual numbers and escapes,
 /// repeated keys, unusual white space.
@@ -63,7 +63,7 @@ fn fixtures(folder: &str) -> Vec<(String, String)> {
 
 /// The same server over several transports: stdio in both framings, and HTTP with JSON responses
 /// and with event streams.
-struct Servers {
+struct FidelityServers {
     installed: [Installed; 4],
     posted: Served,
     streamed: Served,
@@ -71,14 +71,14 @@ struct Servers {
 
 const WAYS: [&str; 4] = ["piped", "framed", "posted", "streamed"];
 
-impl Servers {
-    async fn start(script: &Script) -> Servers {
+impl FidelityServers {
+    async fn start(script: &Script) -> FidelityServers {
         let framed = script.clone();
         let framed = framed.with(|script| script.framing = Framing::ContentLength);
         let streamed = script.clone();
         let streamed = streamed.with(|script| script.http.always_stream = true);
         let installed = [script, &framed, script, &streamed].map(Script::install);
-        Servers {
+        FidelityServers {
             posted: installed[2].serve_http().await,
             streamed: installed[3].serve_http().await,
             installed,
@@ -167,7 +167,7 @@ async fn as_events(gateway: &Gateway, session: &Session, body: &str) -> String {
     }
 }
 
-async fn over_stdio(client: &mut Piped, body: &str) -> String {
+async fn over_stdio(client: &mut StdioGateway, body: &str) -> String {
     client.send_text(body).await;
     client.next_text().await.expect("an answer")
 }
@@ -180,11 +180,11 @@ async fn check_results(results: &[(String, String)]) {
             let steps = [Step::reply(result.as_str())];
             script.plain_tool(name).on_tool(name, steps)
         });
-    let servers = Servers::start(&script).await;
+    let servers = FidelityServers::start(&script).await;
     let gateway = Gateway::serve(&servers.config()).await;
     let mut session = gateway.session("/mcp").await;
-    let mut piped = Piped::open(&servers.config()).await;
-    let mut framed = Piped::start_framed(&servers.config(), Framing::ContentLength);
+    let mut piped = StdioGateway::open(&servers.config()).await;
+    let mut framed = StdioGateway::start_framed(&servers.config(), Framing::ContentLength);
     framed.initialize(REVISION, json!({})).await;
     for way in WAYS {
         for (name, result) in results {
@@ -214,11 +214,11 @@ async fn check_results(results: &[(String, String)]) {
 async fn results_of_tools() {
     let result = |text: &str| -> String {
         #[derive(Deserialize)]
-        struct File<'a> {
+        struct ResultFile<'a> {
             #[serde(borrow)]
             result: &'a RawValue,
         }
-        let file: File<'_> = serde_json::from_str(text).expect("JSON");
+        let file: ResultFile<'_> = serde_json::from_str(text).expect("JSON");
         file.result.get().to_owned()
     };
     let results: Vec<(String, String)> = fixtures("results")
@@ -243,10 +243,10 @@ async fn odd_results() {
 async fn a_long_result() {
     let script = Script::new("exact").plain_tool("long");
     let script = script.on_tool("long", [Step::ReplyLength(LENGTH)]);
-    let servers = Servers::start(&script).await;
+    let servers = FidelityServers::start(&script).await;
     let gateway = Gateway::serve(&servers.config()).await;
     let mut session = gateway.session("/mcp").await;
-    let mut piped = Piped::open(&servers.config()).await;
+    let mut piped = StdioGateway::open(&servers.config()).await;
     let text = "x".repeat(LENGTH);
     let result = format!(r#"{{"content":[{{"type":"text","text":"{text}"}}]}}"#);
     for way in WAYS {

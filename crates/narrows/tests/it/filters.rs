@@ -3,9 +3,9 @@
 use expect_test::{Expect, expect};
 use serde_json::Value;
 
-use crate::program::{Folder, Ran};
+use crate::program::{Folder, ProgramOutput};
 
-fn run(arguments: &[&str], input: &str) -> Ran {
+fn run(arguments: &[&str], input: &str) -> ProgramOutput {
     Folder::new().run_with_input(arguments, input)
 }
 

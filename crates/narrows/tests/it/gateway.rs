@@ -160,21 +160,21 @@ fn address_in(log: &str) -> Option<String> {
 }
 
 /// A running `narrows stdio` with its client.
-pub(crate) struct Piped {
+pub(crate) struct StdioGateway {
     client: Stdio,
     _folder: Folder,
 }
 
-impl Piped {
+impl StdioGateway {
     /// Starts the process, without `initialize`.
-    pub(crate) fn start(config: &Value) -> Piped {
-        Piped::start_framed(config, Framing::Newline)
+    pub(crate) fn start(config: &Value) -> StdioGateway {
+        StdioGateway::start_framed(config, Framing::Newline)
     }
 
-    pub(crate) fn start_framed(config: &Value, framing: Framing) -> Piped {
+    pub(crate) fn start_framed(config: &Value, framing: Framing) -> StdioGateway {
         let folder = Folder::with(&config.to_string());
         let mut command = Command::from(folder.command(&["stdio"]));
-        Piped {
+        StdioGateway {
             client: Stdio::start_framed(&mut command, framing),
             _folder: folder,
         }
@@ -186,14 +186,14 @@ impl Piped {
     }
 
     /// Opens a session of a client without capabilities.
-    pub(crate) async fn open(config: &Value) -> Piped {
-        let mut piped = Piped::start(config);
+    pub(crate) async fn open(config: &Value) -> StdioGateway {
+        let mut piped = StdioGateway::start(config);
         piped.initialize(REVISION, json!({})).await;
         piped
     }
 }
 
-impl Deref for Piped {
+impl Deref for StdioGateway {
     type Target = Stdio;
 
     fn deref(&self) -> &Stdio {
@@ -201,7 +201,7 @@ impl Deref for Piped {
     }
 }
 
-impl DerefMut for Piped {
+impl DerefMut for StdioGateway {
     fn deref_mut(&mut self) -> &mut Stdio {
         &mut self.client
     }

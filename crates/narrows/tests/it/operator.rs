@@ -2,10 +2,10 @@
 //! output, and secrets that must not be printed.
 
 mod api;
+mod errors;
 mod gateways;
 mod left_out;
 mod presets;
 mod running;
 mod servers;
 mod sessions;
-mod troubles;

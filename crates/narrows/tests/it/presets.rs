@@ -19,7 +19,7 @@ use crate::gateway::{REVISION, column, config, error, with};
 
 /// Two servers. The names of all items that the preset `guest` hides contain `secret`, and no item
 /// of the server `b` is allowed.
-struct House {
+struct PresetServers {
     a: Installed,
     b: Installed,
 }
@@ -29,8 +29,8 @@ const SECRET: &str = "file:///open/secret.txt";
 const OPEN: &str = "file:///open/{name}";
 const VAULT: &str = "file:///vault_secret/{name}";
 
-impl House {
-    fn build() -> House {
+impl PresetServers {
+    fn build() -> PresetServers {
         let a = Script::new("a")
             .plain_tool("look")
             .plain_tool("drop_secret")
@@ -46,7 +46,7 @@ impl House {
             .prompt(r#"{"name":"b_secret"}"#)
             .resource(r#"{"uri":"b://secret","name":"secret"}"#)
             .template(r#"{"uriTemplate":"b://secret/{x}","name":"secret"}"#);
-        House {
+        PresetServers {
             a: a.install(),
             b: b.install(),
         }
@@ -85,10 +85,10 @@ fn guest() -> Value {
 }
 
 /// A method with its params.
-type Asked = (&'static str, Value);
+type AskedRequest = (&'static str, Value);
 
 /// Returns all requests about a resource.
-fn about_resource(uri: &str) -> Vec<Asked> {
+fn about_resource(uri: &str) -> Vec<AskedRequest> {
     let uri = json!({ "uri": uri });
     let complete = completion(json!({ "type": "ref/resource", "uri": uri["uri"] }));
     vec![
@@ -100,7 +100,7 @@ fn about_resource(uri: &str) -> Vec<Asked> {
 }
 
 /// Returns all requests about a prompt.
-fn about_prompt(name: &str) -> Vec<Asked> {
+fn about_prompt(name: &str) -> Vec<AskedRequest> {
     let complete = completion(json!({ "type": "ref/prompt", "name": name }));
     vec![
         ("prompts/get", json!({ "name": name })),
@@ -108,7 +108,7 @@ fn about_prompt(name: &str) -> Vec<Asked> {
     ]
 }
 
-fn about_tool(name: &str) -> Vec<Asked> {
+fn about_tool(name: &str) -> Vec<AskedRequest> {
     vec![("tools/call", json!({ "name": name, "arguments": {} }))]
 }
 
@@ -117,7 +117,7 @@ fn completion(reference: Value) -> Value {
 }
 
 /// Returns requests for all hidden items on an endpoint that joins the servers.
-fn hidden() -> Vec<Asked> {
+fn hidden() -> Vec<AskedRequest> {
     let tools = [
         "a__drop_secret",
         "a:drop_secret",
@@ -162,7 +162,7 @@ fn hidden() -> Vec<Asked> {
 }
 
 /// Returns requests for all allowed items on an endpoint that joins the servers.
-fn allowed() -> Vec<Asked> {
+fn allowed() -> Vec<AskedRequest> {
     let template = "file:///open/plain.txt".to_owned();
     let uris = [wrap_uri("a", README), wrap_uri("a", &template), template];
     ["a__look", "a:look", "a::look"]
@@ -206,13 +206,13 @@ fn denied(log: &str) -> Vec<Value> {
 /// Checks that all requests are refused and logged, and that none reaches a server.
 async fn check_refused<L: Line>(
     client: &mut Client<L>,
-    house: &House,
+    preset_servers: &PresetServers,
     log: impl Fn(&Client<L>) -> String,
-    attempts: &[Asked],
+    attempts: &[AskedRequest],
 ) {
-    let before = house.received();
+    let before = preset_servers.received();
     for (method, params) in attempts {
-        let told = denied(&log(client)).len();
+        let reported = denied(&log(client)).len();
         let answer = client.call(method, params.clone()).await;
         let about = format!("{method} {params}: {answer}");
         assert!(answer["error"].is_object(), "{about}");
@@ -223,17 +223,21 @@ async fn check_refused<L: Line>(
             "{about}"
         );
         until(format!("it is logged: {about}"), || {
-            denied(&log(client)).len() > told
+            denied(&log(client)).len() > reported
         })
         .await;
         let event = denied(&log(client)).pop().unwrap_or_default();
         assert_eq!(event["preset"], "guest", "{event}");
-        assert_eq!(house.received(), before, "it reached a server: {about}");
+        assert_eq!(
+            preset_servers.received(),
+            before,
+            "it reached a server: {about}"
+        );
     }
 }
 
 /// Checks that all requests succeed.
-async fn check_allowed<L: Line>(client: &mut Client<L>, asked: &[Asked]) {
+async fn check_allowed<L: Line>(client: &mut Client<L>, asked: &[AskedRequest]) {
     for (method, params) in asked {
         let answer = client.call(method, params.clone()).await;
         assert!(answer["result"].is_object(), "{method} {params}: {answer}");

@@ -53,15 +53,15 @@ impl Folder {
         command
     }
 
-    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
-        Ran::from(
+    pub(crate) fn run(&self, arguments: &[&str]) -> ProgramOutput {
+        ProgramOutput::from(
             self.command(arguments)
                 .output()
                 .expect("the program can be run"),
         )
     }
 
-    pub(crate) fn run_with_input(&self, arguments: &[&str], input: &str) -> Ran {
+    pub(crate) fn run_with_input(&self, arguments: &[&str], input: &str) -> ProgramOutput {
         let mut command = self.command(arguments);
         command
             .stdin(Stdio::piped())
@@ -73,7 +73,7 @@ impl Folder {
             .write_all(input.as_bytes())
             .expect("the program reads its input");
         drop(stdin);
-        Ran::from(child.wait_with_output().expect("the program ends"))
+        ProgramOutput::from(child.wait_with_output().expect("the program ends"))
     }
 }
 
@@ -85,15 +85,15 @@ impl Drop for Folder {
 
 /// The outcome of a run.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct ProgramOutput {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl From<Output> for Ran {
+impl From<Output> for ProgramOutput {
     fn from(output: Output) -> Self {
-        Ran {
+        ProgramOutput {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).expect("stdout is UTF-8"),
             stderr: String::from_utf8(output.stderr).expect("stderr is UTF-8"),
@@ -101,7 +101,7 @@ impl From<Output> for Ran {
     }
 }
 
-impl Ran {
+impl ProgramOutput {
     /// Formats the exit code and both streams for golden tests.
     pub(crate) fn shown(&self) -> String {
         let code = self.code.map_or("none".to_owned(), |code| code.to_string());
@@ -113,14 +113,14 @@ impl Ran {
 }
 
 /// A running program.
-pub(crate) struct Running {
+pub(crate) struct RunningProgram {
     pub(crate) child: Child,
 }
 
-impl Running {
+impl RunningProgram {
     pub(crate) fn start(mut command: Command) -> Self {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        Running {
+        RunningProgram {
             child: command.spawn().expect("the program can be run"),
         }
     }
@@ -141,13 +141,13 @@ impl Running {
         assert!(status.expect("kill can be run").success());
     }
 
-    pub(crate) fn wait(mut self) -> Ran {
+    pub(crate) fn wait(mut self) -> ProgramOutput {
         let stderr = self.child.stderr.take();
         let stderr = std::thread::spawn(move || read_all(stderr));
         let stdout = read_all(self.child.stdout.take());
         let status = self.child.wait().expect("the program ends");
         let stderr = stderr.join().expect("stderr is UTF-8");
-        Ran {
+        ProgramOutput {
             code: status.code(),
             stdout,
             stderr,
@@ -156,7 +156,7 @@ impl Running {
 }
 
 /// A failed test leaves no process running.
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

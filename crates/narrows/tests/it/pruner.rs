@@ -128,8 +128,8 @@ async fn variables_decide_and_what_is_no_number_is_told() {
     let warnings = &answer["result"]["structuredContent"]["warnings"];
     assert_eq!(*warnings, json!(["input_too_large"]));
     let said = pruner.program.stderr();
-    let told = "MCP_PRUNER_PRUNE_ID_TTL_S is 'soon', which is not a valid number; using 600";
-    assert!(said.contains(told), "{said}");
+    let reported = "MCP_PRUNER_PRUNE_ID_TTL_S is 'soon', which is not a valid number; using 600";
+    assert!(said.contains(reported), "{said}");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Tests of configurations that start Narrows again, directly or through others, and of gateways
 //! that use each other by URL.
 
-mod circles;
+mod loops;
 
 use narrows_testkit::{processes, until};
 use serde_json::{Value, json};

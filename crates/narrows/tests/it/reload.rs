@@ -17,15 +17,15 @@ use crate::gateway::{Gateway, Session, config};
 use crate::program::Folder;
 
 /// Two servers with one tool each.
-struct Servers {
+struct ReloadServers {
     one: Installed,
     two: Installed,
 }
 
-impl Servers {
-    fn install() -> Servers {
+impl ReloadServers {
+    fn install() -> ReloadServers {
         let server = |name: &str| Script::new(name).plain_tool("tool").install();
-        Servers {
+        ReloadServers {
             one: server("one"),
             two: server("two"),
         }
@@ -46,7 +46,7 @@ const BOTH: [&str; 2] = ["one__tool", "two__tool"];
 
 /// A gateway that follows its file, and a client.
 struct Watched {
-    servers: Servers,
+    servers: ReloadServers,
     gateway: Gateway,
     session: Session,
 }
@@ -54,12 +54,12 @@ struct Watched {
 impl Watched {
     /// Starts with the first server in `narrows.json`.
     async fn start() -> Watched {
-        let servers = Servers::install();
+        let servers = ReloadServers::install();
         let folder = Folder::with(&servers.alone());
         Watched::start_in(servers, folder, &[]).await
     }
 
-    async fn start_in(servers: Servers, folder: Folder, more: &[&str]) -> Watched {
+    async fn start_in(servers: ReloadServers, folder: Folder, more: &[&str]) -> Watched {
         let gateway = Gateway::serve_in(folder, more).await;
         let session = gateway.session("/mcp").await;
         let mut watched = Watched {

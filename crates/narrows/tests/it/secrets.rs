@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use narrows_testkit::scripted::{Script, Step, Transport};
 use serde_json::json;
 
-use crate::program::{Folder, Running};
+use crate::program::{Folder, RunningProgram};
 
 /// Replaces `CANARY` in the texts below, and is the value of `HIDDEN`.
 const CANARY: &str = "s3cr3t-bird";
@@ -43,7 +43,7 @@ fn check(config: &str) {
     let arguments = ["serve", "--listen", "127.0.0.1:0", "--log-level", "trace"];
     let mut command = folder.command(&arguments);
     command.env("HIDDEN", CANARY);
-    let running = Running::start(command);
+    let running = RunningProgram::start(command);
     std::thread::sleep(std::time::Duration::from_millis(500));
     running.signal("TERM");
     let ran = running.wait();

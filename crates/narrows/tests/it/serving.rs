@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::program::{Folder, NARROWS, Running};
+use crate::program::{Folder, NARROWS, RunningProgram};
 
 const HELLO: &str = concat!(
     r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","#,
@@ -32,9 +32,9 @@ fn get(port: u16, path: &str) -> String {
     answer
 }
 
-fn serve(folder: &Folder, more: &[&str]) -> Running {
+fn serve(folder: &Folder, more: &[&str]) -> RunningProgram {
     let arguments = [&["serve", "--listen", "127.0.0.1:0"], more].concat();
-    Running::start(folder.command(&arguments))
+    RunningProgram::start(folder.command(&arguments))
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn listening_beyond_this_machine_needs_a_word() {
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
         assert!(ran.stderr.contains("--insecure"), "{}", ran.stderr);
     }
-    let mut running = Running::start(folder.command(&["serve", "--insecure"]));
+    let mut running = RunningProgram::start(folder.command(&["serve", "--insecure"]));
     assert_ne!(running.port(), 0);
     running.signal("TERM");
     assert_eq!(running.wait().code, Some(0));
@@ -246,7 +246,7 @@ fn stdio_answers_and_ends_with_its_input() {
     let folder = Folder::new();
     let mut command = folder.command(&["stdio"]);
     command.stdin(Stdio::piped());
-    let mut running = Running::start(command);
+    let mut running = RunningProgram::start(command);
     let mut stdin = running.child.stdin.take().unwrap();
     stdin.write_all(HELLO.as_bytes()).unwrap();
     let mut stdout = BufReader::new(running.child.stdout.take().unwrap());
@@ -274,7 +274,7 @@ fn stdio_ends_on_a_signal_while_its_client_is_silent() {
     let folder = Folder::new();
     let mut command = folder.command(&["stdio"]);
     command.stdin(Stdio::piped());
-    let mut running = Running::start(command);
+    let mut running = RunningProgram::start(command);
     let stdin = running.child.stdin.take();
     std::thread::sleep(Duration::from_millis(300));
     running.signal("TERM");
@@ -290,7 +290,7 @@ fn a_client_that_never_reads_the_log_does_not_stop_the_gateway() {
     let folder = Folder::new();
     let mut command = folder.command(&["stdio", "--log-level", "trace"]);
     command.stdin(Stdio::piped());
-    let mut running = Running::start(command);
+    let mut running = RunningProgram::start(command);
     let mut stdin = running.child.stdin.take().unwrap();
     let mut stdout = BufReader::new(running.child.stdout.take().unwrap());
     stdin.write_all(HELLO.as_bytes()).unwrap();

@@ -8,7 +8,7 @@ mod resources;
 use narrows_testkit::scripted::{Installed, Script, Step};
 use serde_json::{Value, json};
 
-use crate::gateway::{Gateway, Piped, Session, config, text, with};
+use crate::gateway::{Gateway, Session, StdioGateway, config, text, with};
 
 /// A server whose tool `get` returns this text.
 fn saying(said: &str) -> Installed {
@@ -102,7 +102,7 @@ impl Asks for Session {
     }
 }
 
-impl Asks for Piped {
+impl Asks for StdioGateway {
     async fn ask(&mut self, method: &str, params: Value) -> Value {
         self.call(method, params).await
     }

@@ -6,7 +6,7 @@ use narrows_testkit::scripted::{Framing, Installed, Script, Served, Step, Transp
 use narrows_testkit::{processes, until};
 use serde_json::{Value, json};
 
-use crate::gateway::{Gateway, Piped, column, config, error, text};
+use crate::gateway::{Gateway, StdioGateway, column, config, error, text};
 
 const REVISION: &str = "2025-06-18";
 const NAME: &str = "Scylla — Χάρυβδις 🌀";
@@ -306,13 +306,13 @@ async fn cancelling(client: &mut Any, server: &Outward) {
 /// The connection is lost, or the server dies, during a call.
 async fn breaking(client: &mut Any, server: &Outward) {
     let broken = call(client, server, "break", json!({})).await;
-    let told = error(&broken);
+    let reported = error(&broken);
     assert!(
-        told.starts_with("-32603 upstream_"),
-        "{}: {told}",
+        reported.starts_with("-32603 upstream_"),
+        "{}: {reported}",
         server.id
     );
-    assert!(told.contains(server.id), "{told}");
+    assert!(reported.contains(server.id), "{reported}");
     // The server recovers automatically. Until then, calls fail with an error that names it.
     for _ in 0..200 {
         let answer = call(client, server, "break", json!({})).await;
@@ -408,7 +408,7 @@ async fn share(first: &mut Any, second: &mut Any, server: &Outward) {
 
 async fn over_stdio(framing: Framing) {
     let servers = outward().await;
-    let mut piped = Piped::start_framed(&configured(&servers), framing);
+    let mut piped = StdioGateway::start_framed(&configured(&servers), framing);
     piped.initialize(REVISION, able()).await;
     let (client, _folder) = piped.into_parts();
     let mut client = client.boxed();

@@ -97,13 +97,13 @@ impl Driver {
             seen: seen.clone(),
             elicited: profile["elicitation"]["answer"].clone(),
         };
-        let client = match &options.way {
-            Way::Http(url) => {
+        let client = match &options.transport {
+            ServerTransport::Http(url) => {
                 handler
                     .serve(StreamableHttpClientTransport::from_uri(url.as_str()))
                     .await?
             }
-            Way::Stdio(command, args) => {
+            ServerTransport::Stdio(command, args) => {
                 let mut child = tokio::process::Command::new(command);
                 child.args(args);
                 let (transport, _) = TokioChildProcess::builder(child)
@@ -475,7 +475,7 @@ impl ClientHandler for Handler {
     }
 }
 
-enum Way {
+enum ServerTransport {
     Http(String),
     Stdio(String, Vec<String>),
 }
@@ -484,12 +484,12 @@ struct Options {
     profile: String,
     server: Option<String>,
     skip: Vec<String>,
-    way: Way,
+    transport: ServerTransport,
 }
 
 impl Options {
     fn parse(mut args: impl Iterator<Item = String>) -> Result<Self> {
-        let (mut profile, mut server, mut skip, mut way) =
+        let (mut profile, mut server, mut skip, mut transport) =
             ("everything".into(), None, Vec::new(), None);
         while let Some(flag) = args.next() {
             let value = args
@@ -499,17 +499,17 @@ impl Options {
                 "--profile" => profile = value,
                 "--server" => server = Some(value),
                 "--skip" => skip = value.split(',').map(Into::into).collect(),
-                "--http" => way = Some(Way::Http(value)),
-                "--stdio" => way = Some(Way::Stdio(value, args.by_ref().collect())),
+                "--http" => transport = Some(ServerTransport::Http(value)),
+                "--stdio" => transport = Some(ServerTransport::Stdio(value, args.by_ref().collect())),
                 _ => bail!("unknown option {flag}"),
             }
         }
-        let way = way.context("say --http URL or --stdio COMMAND ARGS...")?;
+        let transport = transport.context("say --http URL or --stdio COMMAND ARGS...")?;
         Ok(Options {
             profile,
             server,
             skip,
-            way,
+            transport,
         })
     }
 }

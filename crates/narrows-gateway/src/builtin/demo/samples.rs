@@ -9,7 +9,7 @@ use serde::Serialize;
 pub(super) const ROWS: RangeInclusive<u64> = 1..=50_000;
 
 /// The number of lines from one failure to the next.
-const TROUBLE_EVERY: u64 = 1_700;
+const FAILURE_INTERVAL: u64 = 1_700;
 
 /// Returns the log of a web shop. In every 1,700 lines, a few report a failing database.
 pub(super) fn log(lines: u64) -> String {
@@ -47,7 +47,7 @@ fn log_line(number: u64, text: &mut String) {
         text,
         "2026-01-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z "
     )
-    .and_then(|()| match number % TROUBLE_EVERY {
+    .and_then(|()| match number % FAILURE_INTERVAL {
         1_200 => write!(
             text,
             "ERROR [db-{worker}] connection to orders-db lost: Connection reset by peer"

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 use super::Demo;
 use super::samples;
-use crate::builtin::tests::Wire;
+use crate::builtin::tests::TestConnection;
 
-async fn demo(capabilities: Value) -> Wire {
-    Wire::open(Demo::default(), capabilities).await
+async fn demo(capabilities: Value) -> TestConnection {
+    TestConnection::open(Demo::default(), capabilities).await
 }
 
 /// Sends one request and compares the response, as JSON text.
@@ -27,7 +27,7 @@ async fn check_tool(name: &str, arguments: Value, expected: Expect) {
     .await;
 }
 
-async fn call(wire: &mut Wire, name: &str, arguments: Value) -> Value {
+async fn call(wire: &mut TestConnection, name: &str, arguments: Value) -> Value {
     wire.ask(
         1,
         "tools/call",

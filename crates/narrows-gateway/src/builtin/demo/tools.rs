@@ -6,9 +6,9 @@ use std::time::Duration;
 use narrows_wire::Raw;
 use serde_json::json;
 
-use super::{Demo, LogLevel, README, samples};
+use super::{Demo, DemoLogLevel, README, samples};
 use crate::builtin::arguments::Arguments;
-use crate::builtin::{Call, RpcError};
+use crate::builtin::{BuiltinCall, RpcError};
 use narrows_upstream::offload;
 use narrows_wire::tool_result;
 
@@ -17,9 +17,9 @@ const LINE: u64 = 80;
 const ROW: u64 = 140;
 
 /// The text for the model, or a text that says what was wrong with the call.
-type Said = Result<String, String>;
+type ToolText = Result<String, String>;
 
-pub(super) async fn call(demo: &Demo, call: &Call) -> Result<Raw, RpcError> {
+pub(super) async fn call(demo: &Demo, call: &BuiltinCall) -> Result<Raw, RpcError> {
     let name = call.text("name")?;
     let read = |known: &[&str]| Arguments::read(&name, call.member("arguments"), known);
     let said = match &*name {
@@ -65,7 +65,7 @@ async fn sample(bytes: u64, make: impl FnOnce() -> String + Send + 'static) -> R
     offload::run(bytes as usize, move || tool_result::text(&make())).await
 }
 
-async fn count(demo: &Demo, call: &Call, arguments: Arguments<'_>) -> Said {
+async fn count(demo: &Demo, call: &BuiltinCall, arguments: Arguments<'_>) -> ToolText {
     let steps = arguments.number("steps", 1..=1_000, 5)?;
     let delay = Duration::from_millis(arguments.number("delay_ms", 0..=10_000, 200)?);
     let token = call.progress_token();
@@ -81,14 +81,18 @@ async fn count(demo: &Demo, call: &Call, arguments: Arguments<'_>) -> Said {
             });
             call.peer.notify("notifications/progress", &params).await;
         }
-        demo.log(call, LogLevel::Info, json!({ "step": step, "of": steps }))
-            .await;
+        demo.log(
+            call,
+            DemoLogLevel::Info,
+            json!({ "step": step, "of": steps }),
+        )
+        .await;
     }
     Ok(format!("Counted to {steps}"))
 }
 
-async fn ask_name(call: &Call) -> Said {
-    if !call.peer.takes_forms() {
+async fn ask_name(call: &BuiltinCall) -> ToolText {
+    if !call.peer.supports_forms() {
         return Err("The user cannot be asked: this client does not support elicitation".into());
     }
     let form = json!({
@@ -123,7 +127,7 @@ async fn ask_name(call: &Call) -> Said {
     }
 }
 
-async fn touch_readme(demo: &Demo, call: &Call) -> String {
+async fn touch_readme(demo: &Demo, call: &BuiltinCall) -> String {
     let touched = demo.readme_touched.fetch_add(1, Ordering::Relaxed) + 1;
     if demo.readme_subscribed.load(Ordering::Relaxed) {
         call.peer

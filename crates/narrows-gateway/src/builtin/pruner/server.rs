@@ -6,14 +6,14 @@ use futures_util::future::BoxFuture;
 use narrows_wire::Raw;
 
 use super::{Pruner, PrunerError};
-use crate::builtin::{Call, RpcError, Server, one_page};
+use crate::builtin::{BuiltinCall, BuiltinServer, RpcError, one_page};
 use narrows_results::recovery_store::Owner;
 use narrows_wire::tool_result;
 
 /// A connection to the shared pruner.
-pub(in crate::builtin) struct Pruning(pub(in crate::builtin) Arc<Pruner>);
+pub(in crate::builtin) struct PrunerServer(pub(in crate::builtin) Arc<Pruner>);
 
-impl Server for Pruning {
+impl BuiltinServer for PrunerServer {
     fn info(&self) -> Raw {
         self.0.info()
     }
@@ -26,7 +26,7 @@ impl Server for Pruning {
         self.0.instructions()
     }
 
-    fn answer<'a>(&'a self, call: &'a Call) -> BoxFuture<'a, Result<Raw, RpcError>> {
+    fn answer<'a>(&'a self, call: &'a BuiltinCall) -> BoxFuture<'a, Result<Raw, RpcError>> {
         Box::pin(async move {
             match &*call.method {
                 "tools/list" => one_page(call, self.0.tools()),
@@ -37,10 +37,10 @@ impl Server for Pruning {
     }
 }
 
-impl Pruning {
+impl PrunerServer {
     /// Handles `tools/call`. MCP reserves the error codes that the pruner uses for missing texts
     /// and invalid ranges, so these errors are sent as results with the same `code` words.
-    async fn call(&self, call: &Call) -> Result<Raw, RpcError> {
+    async fn call(&self, call: &BuiltinCall) -> Result<Raw, RpcError> {
         let name = call.text("name")?;
         let owner = Owner::pruner(call.principal().as_deref());
         match self.0.call(&owner, &name, call.member("arguments")).await {

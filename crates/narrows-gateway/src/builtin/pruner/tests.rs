@@ -7,7 +7,7 @@ use narrows_shape::prune::{OutOfTime, Ranking, SourceType};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::builtin::tests::Wire;
+use crate::builtin::tests::TestConnection;
 
 const TEN: &str = "l1\nl2\nl3\nl4\nl5\nl6\nl7\nl8\nl9\nl10\n";
 
@@ -78,7 +78,7 @@ async fn a_text_is_recovered_only_by_the_client_that_had_it_pruned() {
 /// The gateway names the client of each request on the shared link.
 #[tokio::test]
 async fn the_clients_of_one_link_do_not_read_each_others_texts() {
-    let mut wire = Wire::open(Pruning(Arc::new(pruner())), json!({})).await;
+    let mut wire = TestConnection::open(PrunerServer(Arc::new(pruner())), json!({})).await;
     let mut tool = async |client: &str, name: &str, arguments: Value| {
         let meta = json!({ "narrows/principal": client });
         let params = json!({ "name": name, "arguments": arguments, "_meta": meta });
@@ -363,20 +363,20 @@ async fn a_store_that_cannot_hold_the_text() {
 }
 
 /// An engine that runs until its deadline, ignores its deadline, or panics.
-struct Bad {
-    way: Way,
+struct MisbehavingEngine {
+    misbehaviour: Misbehaviour,
     /// True if the engine claims that short texts take no time.
     claims_to_be_quick: bool,
 }
 
-enum Way {
-    MindsTheDeadline,
+enum Misbehaviour {
+    KeepsDeadline,
     /// Runs until the sender is dropped.
-    MindsNothing(std::sync::Mutex<mpsc::Receiver<()>>),
+    IgnoresDeadline(std::sync::Mutex<mpsc::Receiver<()>>),
     Panics,
 }
 
-impl Engine for Bad {
+impl Engine for MisbehavingEngine {
     fn rank(
         &self,
         lines: &Lines<'_>,
@@ -384,15 +384,15 @@ impl Engine for Bad {
         _source: SourceType,
         deadline: &Deadline<'_>,
     ) -> Result<Ranking, OutOfTime> {
-        match &self.way {
-            Way::MindsTheDeadline => loop {
+        match &self.misbehaviour {
+            Misbehaviour::KeepsDeadline => loop {
                 deadline.check()?;
             },
-            Way::MindsNothing(until) => {
+            Misbehaviour::IgnoresDeadline(until) => {
                 let _ = until.lock().unwrap().recv();
                 Ok(Ranking::by_worth(vec![0.0; lines.len()]))
             }
-            Way::Panics => panic!("an engine that breaks"),
+            Misbehaviour::Panics => panic!("an engine that breaks"),
         }
     }
 
@@ -404,15 +404,20 @@ impl Engine for Bad {
 #[tokio::test]
 async fn engines_that_fail_cut_nothing() {
     let (hold, held) = mpsc::channel();
-    for (way, claims_to_be_quick, limit, warning) in [
-        (Way::MindsTheDeadline, false, 20, "timeout"),
-        (Way::MindsTheDeadline, true, 20, "timeout"),
-        (Way::MindsNothing(held.into()), false, 20, "timeout"),
-        (Way::Panics, false, 60_000, "internal_error"),
-        (Way::Panics, true, 60_000, "internal_error"),
+    for (misbehaviour, claims_to_be_quick, limit, warning) in [
+        (Misbehaviour::KeepsDeadline, false, 20, "timeout"),
+        (Misbehaviour::KeepsDeadline, true, 20, "timeout"),
+        (
+            Misbehaviour::IgnoresDeadline(held.into()),
+            false,
+            20,
+            "timeout",
+        ),
+        (Misbehaviour::Panics, false, 60_000, "internal_error"),
+        (Misbehaviour::Panics, true, 60_000, "internal_error"),
     ] {
-        let pruner = with_engine(Bad {
-            way,
+        let pruner = with_engine(MisbehavingEngine {
+            misbehaviour,
             claims_to_be_quick,
         });
         let answer = prune(&pruner, TEN, json!({ "timeout_ms": limit })).await;
@@ -512,7 +517,7 @@ fn the_input_schemas_are_those_of_the_document() {
 
 #[tokio::test]
 async fn over_mcp() {
-    let mut wire = Wire::open(Pruning(Arc::new(pruner())), json!({})).await;
+    let mut wire = TestConnection::open(PrunerServer(Arc::new(pruner())), json!({})).await;
     let list = wire.ask(1, "tools/list", json!({})).await;
     let names: Vec<&str> = list["tools"]
         .as_array()

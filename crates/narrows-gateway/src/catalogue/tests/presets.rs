@@ -11,8 +11,8 @@ fn rules(texts: &[&str]) -> Option<Vec<Rule>> {
 }
 
 fn under(preset: Preset) -> View {
-    let scope = Scope::Joined(EndpointSettings::named("default"));
-    let plan = Plan {
+    let scope = EndpointScope::Joined(EndpointSettings::named("default"));
+    let plan = ViewPlan {
         preset: Some(Arc::new(preset)),
         ..plan(scope, 4_000)
     };
@@ -144,8 +144,8 @@ fn with_uris<T: AsRef<str>>(entries: &[&str], resources: &[T], templates: &[T]) 
         templates: list(ListKind::Templates, "uriTemplate", templates),
         ..Offer::clone(&parts[0].offer)
     });
-    let scope = Scope::Joined(EndpointSettings::named("default"));
-    let plan = Plan {
+    let scope = EndpointScope::Joined(EndpointSettings::named("default"));
+    let plan = ViewPlan {
         preset: Some(Arc::new(Preset::new("p", None, None, rules(entries)))),
         ..plan(scope, 4_000)
     };
@@ -323,8 +323,8 @@ fn a_template_of_two_servers_leads_to_where_it_is_allowed() {
         ..Offer::clone(&parts[0].offer)
     });
     let view = |entries: &[&str]| {
-        let scope = Scope::Joined(EndpointSettings::named("default"));
-        let plan = Plan {
+        let scope = EndpointScope::Joined(EndpointSettings::named("default"));
+        let plan = ViewPlan {
             preset: Some(Arc::new(Preset::new("p", None, None, rules(entries)))),
             ..plan(scope, 4_000)
         };
@@ -396,9 +396,9 @@ fn servers_of_which_nothing_is_allowed_are_not_spoken_of() {
 
 #[test]
 fn a_single_server_is_bound_as_well() {
-    let plan = Plan {
+    let plan = ViewPlan {
         preset: Some(Arc::new(Preset::new("p", rules(&["b/t"]), None, None))),
-        ..plan(Scope::Single(1), 4_000)
+        ..plan(EndpointScope::Single(1), 4_000)
     };
     let view = View::build(&plan, &parts());
     assert_eq!(names(&view, ListKind::Tools, "name"), ["t"]);

@@ -6,23 +6,23 @@ use super::*;
 
 #[track_caller]
 fn check(arguments: &str, expected: Expect) {
-    check_in(&lazy(shelves()), arguments, expected);
+    check_in(&lazy(tools_by_server()), arguments, expected);
 }
 
 #[track_caller]
 fn check_in(facade: &Facade, arguments: &str, expected: Expect) {
-    let told = match facade.exec(Some(&raw(arguments))) {
-        Ok(Errand::Call {
+    let reported = match facade.exec(Some(&raw(arguments))) {
+        Ok(ExecPlan::Call {
             target, arguments, ..
         }) => {
             let (id, name) = (&target.upstream.settings.id, target.name.as_text());
             format!("call {id} {} {arguments:?}", name.unwrap_or_default())
         }
-        Ok(Errand::Recover(arguments)) => format!("recover {arguments:?}"),
-        Ok(Errand::Answered(result)) => said(&Ok(result)),
+        Ok(ExecPlan::Recover(arguments)) => format!("recover {arguments:?}"),
+        Ok(ExecPlan::Answered(result)) => said(&Ok(result)),
         Err(error) => said(&Err(error)),
     };
-    expected.assert_eq(&told);
+    expected.assert_eq(&reported);
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn what_a_preset_hides_is_refused_by_name() {
 
 #[test]
 fn what_is_to_be_done_is_found_out_aside_where_that_takes_long() {
-    let facade = lazy(shelves());
+    let facade = lazy(tools_by_server());
     let call = raw(r#"{"server_name":"clock","tool_name":"now"}"#);
     assert!(!facade.is_quick(Some(&call)), "a schema must be compiled");
     assert!(facade.exec(Some(&call)).is_ok());
@@ -167,9 +167,9 @@ fn what_was_cut_is_got_back_here() {
         ]],
     );
     let whole = Facade::new(
-        Way::Lazy,
+        FacadeMode::Lazy,
         FacadeSettings::default(),
-        shelves(),
+        tools_by_server(),
         Vec::new(),
         &within(80_000),
         false,
@@ -183,13 +183,17 @@ fn what_was_cut_is_got_back_here() {
     );
 
     // A server of that name has precedence for tools that it has.
-    let other = lazy(vec![shelf("narrows", "", &[r#"{"name":"own"}"#])]);
+    let other = lazy(vec![server_tools("narrows", "", &[r#"{"name":"own"}"#])]);
     check_in(
         &other,
         recover,
         expect![[r#"recover Some({"prune_id":"prn_1"})"#]],
     );
-    let same = lazy(vec![shelf("narrows", "", &[r#"{"name":"recover_text"}"#])]);
+    let same = lazy(vec![server_tools(
+        "narrows",
+        "",
+        &[r#"{"name":"recover_text"}"#],
+    )]);
     check_in(
         &same,
         recover,
@@ -200,23 +204,23 @@ fn what_was_cut_is_got_back_here() {
         r#"{"server_name":"narrows","tool_name":"narrows_recover_text","arguments":{"prune_id":"prn_1"}}"#,
         expect![[r#"recover Some({"prune_id":"prn_1"})"#]],
     );
-    let way = |facade: &Facade| facade.recover_tool().map(|tool| tool.name.to_string());
+    let mode = |facade: &Facade| facade.recover_tool().map(|tool| tool.name.to_string());
     let by_exec = |name: &str| Some(name.to_owned());
-    assert_eq!(way(&whole), None);
-    assert_eq!(way(&other), by_exec("recover_text"));
-    assert_eq!(way(&same), by_exec("narrows_recover_text"));
+    assert_eq!(mode(&whole), None);
+    assert_eq!(mode(&other), by_exec("recover_text"));
+    assert_eq!(mode(&same), by_exec("narrows_recover_text"));
     let both = [
         r#"{"name":"recover_text"}"#,
         r#"{"name":"narrows_recover_text"}"#,
     ];
-    let both = lazy(vec![shelf("narrows", "", &both)]);
-    assert_eq!(way(&both), by_exec("narrows_recover_text_2"));
+    let both = lazy(vec![server_tools("narrows", "", &both)]);
+    assert_eq!(mode(&both), by_exec("narrows_recover_text_2"));
     check_in(
         &both,
         r#"{"server_name":"narrows","tool_name":"narrows_recover_text_2","arguments":{}}"#,
         expect!["recover Some({})"],
     );
-    let mut forbidden = shelf("narrows", "", &[r#"{"name":"own"}"#]);
+    let mut forbidden = server_tools("narrows", "", &[r#"{"name":"own"}"#]);
     forbidden.hidden.push(hidden("narrows", "recover_text"));
     check_in(
         &lazy(vec![forbidden]),

@@ -4,13 +4,13 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
-fn search(shelves: Vec<Shelf>, max_chars: usize) -> Facade {
-    facade(Way::Search, |_| {}, shelves, max_chars)
+fn search(tools_by_server: Vec<ServerTools>, max_chars: usize) -> Facade {
+    facade(FacadeMode::Search, |_| {}, tools_by_server, max_chars)
 }
 
 #[track_caller]
 fn check(arguments: &str, expected: Expect) {
-    let facade = search(shelves(), 80_000);
+    let facade = search(tools_by_server(), 80_000);
     expected.assert_eq(&said(&facade.search(Some(&raw(arguments)))));
 }
 
@@ -32,7 +32,7 @@ fn tools_are_found_by_their_words() {
           clock,now,The time,"{zone?: \"utc\" | \"local\"}"
         == {"result":[{"server_name":"clock","name":"now","description":"The time","input_schema":"{zone?: \"utc\" | \"local\"}"}]}"#]],
     );
-    let facade = search(shelves(), 80_000);
+    let facade = search(tools_by_server(), 80_000);
     assert_eq!(
         found(&facade, r#"{"query":"read the contents"}"#)[0],
         "read_file"
@@ -54,7 +54,10 @@ fn tools_are_found_by_their_words() {
 #[test]
 fn parameters_below_the_first_level_count() {
     let nested = r#"{"name":"a","inputSchema":{"properties":{"outer":{"properties":{"latitude":{"description":"degrees"}}},"list":{"items":{"properties":{"longitude":{}}}}}}}"#;
-    let facade = search(vec![shelf("s", "", &[nested, r#"{"name":"b"}"#])], 80_000);
+    let facade = search(
+        vec![server_tools("s", "", &[nested, r#"{"name":"b"}"#])],
+        80_000,
+    );
     for word in ["outer", "latitude", "degrees", "list", "longitude"] {
         assert_eq!(
             found(&facade, &format!(r#"{{"query":"{word}"}}"#)),
@@ -103,7 +106,7 @@ fn a_question_that_cannot_be_read_is_answered_with_why() {
         r#"{"query":"time","server_name":"secret"}"#,
         expect!["refused: Server 'secret' is not allowed by current preset"],
     );
-    let facade = search(shelves(), 80_000);
+    let facade = search(tools_by_server(), 80_000);
     let asked = |length: usize| {
         let query = format!(r#"{{"query":"{}"}}"#, "é".repeat(length));
         said(&facade.search(Some(&raw(&query))))
@@ -123,7 +126,7 @@ fn no_more_come_than_are_wanted_or_have_room() {
         })
         .collect();
     let tools: Vec<&str> = tools.iter().map(|tool| &**tool).collect();
-    let facade = search(vec![shelf("s", "", &tools)], 80_000);
+    let facade = search(vec![server_tools("s", "", &tools)], 80_000);
     for (limit, count) in [
         ("", 5),
         (r#","limit":7.0"#, 7),
@@ -134,7 +137,7 @@ fn no_more_come_than_are_wanted_or_have_room() {
         let arguments = format!(r#"{{"query":"find things"{limit}}}"#);
         assert_eq!(found(&facade, &arguments).len(), count, "{arguments}");
     }
-    let small = search(vec![shelf("s", "", &tools)], 1_000);
+    let small = search(vec![server_tools("s", "", &tools)], 1_000);
     let result = small.search(Some(&raw(r#"{"query":"find things","limit":20}"#)));
     let texts = texts(&result.expect("a result"));
     expect!["15 more tools match but do not fit here. Use more specific words."]
@@ -144,7 +147,7 @@ fn no_more_come_than_are_wanted_or_have_room() {
 
 #[test]
 fn what_a_preset_hides_is_not_found() {
-    let facade = search(shelves(), 80_000);
+    let facade = search(tools_by_server(), 80_000);
     assert!(
         found(
             &facade,

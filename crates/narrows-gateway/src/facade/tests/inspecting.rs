@@ -9,7 +9,7 @@ use crate::settings::Encoding;
 
 #[track_caller]
 fn check(arguments: &str, expected: Expect) {
-    check_in(&lazy(shelves()), arguments, expected);
+    check_in(&lazy(tools_by_server()), arguments, expected);
 }
 
 #[track_caller]
@@ -61,7 +61,7 @@ fn settings_choose_the_form_of_schemas_and_text() {
         settings.encoding = Encoding::Json;
     };
     check_in(
-        &facade(Way::Lazy, set, shelves(), 80_000),
+        &facade(FacadeMode::Lazy, set, tools_by_server(), 80_000),
         r#"{"server_name":"clock"}"#,
         expect![[r#"
             [{"server_name":"clock","name":"now","description":"The time","input_schema":{"type":"object","properties":{"zone":{"enum":["utc","local"]}}}}]
@@ -69,7 +69,7 @@ fn settings_choose_the_form_of_schemas_and_text() {
     );
     let set = |settings: &mut FacadeSettings| settings.max_description_len = 7;
     check_in(
-        &facade(Way::Lazy, set, shelves(), 80_000),
+        &facade(FacadeMode::Lazy, set, tools_by_server(), 80_000),
         r#"{"server_name":"io.files/x","tool_name":"read_file"}"#,
         expect![[r#"
             server_name: io.files/x
@@ -101,7 +101,8 @@ fn what_is_not_there_is_answered_with_what_is() {
         ]],
     );
     let long = "z".repeat(300);
-    let answer = lazy(shelves()).inspect(Some(&raw(&format!(r#"{{"server_name":"{long}"}}"#))));
+    let answer =
+        lazy(tools_by_server()).inspect(Some(&raw(&format!(r#"{{"server_name":"{long}"}}"#))));
     assert!(said(&answer).contains(&format!("Server '{}…' not found", "z".repeat(200))));
 }
 
@@ -121,8 +122,8 @@ fn a_question_that_cannot_be_read_is_answered_with_why() {
         );
     }
     assert_eq!(
-        said(&lazy(shelves()).inspect(None)),
-        said(&lazy(shelves()).inspect(Some(&raw("{}"))))
+        said(&lazy(tools_by_server()).inspect(None)),
+        said(&lazy(tools_by_server()).inspect(Some(&raw("{}"))))
     );
     check(
         "[]",
@@ -158,11 +159,11 @@ fn lists_of_names_in_errors_end_somewhere() {
         .map(|at| format!(r#"{{"name":"tool_{at:03}"}}"#))
         .collect();
     let tools: Vec<&str> = tools.iter().map(|tool| &**tool).collect();
-    let mut shelves: Vec<Shelf> = (0..150)
-        .map(|at| shelf(&format!("s{at:03}"), "", &tools[..1]))
+    let mut tools_by_server: Vec<ServerTools> = (0..150)
+        .map(|at| server_tools(&format!("s{at:03}"), "", &tools[..1]))
         .collect();
-    shelves.push(shelf("big", "", &tools));
-    let facade = lazy(shelves);
+    tools_by_server.push(server_tools("big", "", &tools));
+    let facade = lazy(tools_by_server);
     let error = |arguments: &str| {
         let result = facade.inspect(Some(&raw(arguments))).expect("a result");
         raw(&texts(&result)[0])
@@ -210,7 +211,7 @@ fn what_a_preset_hides_is_refused_by_name() {
             "Server 'secret'",
         ),
     ] {
-        let answer = lazy(shelves()).inspect(Some(&raw(arguments)));
+        let answer = lazy(tools_by_server()).inspect(Some(&raw(arguments)));
         assert_eq!(
             said(&answer),
             format!("refused: {refused} is not allowed by current preset")
@@ -222,12 +223,12 @@ fn what_a_preset_hides_is_refused_by_name() {
 /// other permitted items does.
 #[test]
 fn a_server_without_tools_is_refused_if_nothing_of_it_is_allowed() {
-    for way in [Way::Lazy, Way::Search] {
-        let mut shelves = shelves();
-        let mut closed = shelf("closed", "Secret instructions", &[]);
-        closed.denied = Some(denial(Why::ServerNotNamed));
-        shelves.push(closed);
-        let facade = facade(way, |_| {}, shelves, 80_000);
+    for mode in [FacadeMode::Lazy, FacadeMode::Search] {
+        let mut tools_by_server = tools_by_server();
+        let mut closed = server_tools("closed", "Secret instructions", &[]);
+        closed.denied = Some(denial(DenialReason::ServerNotNamed));
+        tools_by_server.push(closed);
+        let facade = facade(mode, |_| {}, tools_by_server, 80_000);
         for arguments in [
             r#"{"server_name":"closed"}"#,
             r#"{"server_name":"closed","tool_name":"x"}"#,
@@ -246,10 +247,10 @@ fn a_server_without_tools_is_refused_if_nothing_of_it_is_allowed() {
 #[test]
 fn the_gateway_tells_its_own_tool_where_results_are_cut() {
     let ours = r#"{"server_name":"narrows"}"#;
-    let answer = said(&lazy(shelves()).inspect(Some(&raw(ours))));
+    let answer = said(&lazy(tools_by_server()).inspect(Some(&raw(ours))));
     assert!(answer.contains("narrows,recover_text,"), "{answer}");
     let one = r#"{"server_name":"narrows","tool_name":"recover_text"}"#;
-    let answer = said(&lazy(shelves()).inspect(Some(&raw(one))));
+    let answer = said(&lazy(tools_by_server()).inspect(Some(&raw(one))));
     assert!(answer.contains("prune_id: string"), "{answer}");
     check(
         r#"{"server_name":"narrows","tool_name":"other"}"#,
@@ -259,16 +260,16 @@ fn the_gateway_tells_its_own_tool_where_results_are_cut() {
     );
 
     let whole = Facade::new(
-        Way::Lazy,
+        FacadeMode::Lazy,
         FacadeSettings::default(),
-        shelves(),
+        tools_by_server(),
         Vec::new(),
         &within(80_000),
         false,
     );
     let answer = said(&whole.inspect(Some(&raw(ours))));
     assert!(answer.contains("Server 'narrows' not found"), "{answer}");
-    let taken = lazy(vec![shelf("narrows", "", &[r#"{"name":"own"}"#])]);
+    let taken = lazy(vec![server_tools("narrows", "", &[r#"{"name":"own"}"#])]);
     let answer = said(&taken.inspect(Some(&raw(ours))));
     assert!(
         answer.contains("own") && !answer.contains("recover_text"),
@@ -284,18 +285,18 @@ fn instructions_that_were_not_told_whole_come_along() {
         let facade = facade(
             expose,
             |_| {},
-            vec![shelf("a", instructions, &tools)],
+            vec![server_tools("a", instructions, &tools)],
             max_chars,
         );
         let result = facade.inspect(Some(&raw(r#"{"server_name":"a"}"#)));
         texts(&result.expect("a result"))
     };
     let whole = format!("Instructions of a:\n{}", long.trim());
-    assert_eq!(inspect(Way::Lazy, &long, 80_000)[1..], [whole]);
+    assert_eq!(inspect(FacadeMode::Lazy, &long, 80_000)[1..], [whole]);
     let short = "Short ones.".to_owned();
-    assert!(inspect(Way::Lazy, &short, 80_000)[1..].is_empty());
+    assert!(inspect(FacadeMode::Lazy, &short, 80_000)[1..].is_empty());
     assert_eq!(
-        inspect(Way::Search, &short, 80_000)[1..],
+        inspect(FacadeMode::Search, &short, 80_000)[1..],
         [format!("Instructions of a:\n{short}")]
     );
     // Instructions that do not fit into the description are shown here.
@@ -304,16 +305,21 @@ fn instructions_that_were_not_told_whole_come_along() {
             settings.listing_max_chars = listing_max_chars;
         };
         let words = "Few words that have no room. ".repeat(7);
-        let facade = facade(Way::Lazy, set, vec![shelf("a", &words, &tools)], 80_000);
+        let facade = facade(
+            FacadeMode::Lazy,
+            set,
+            vec![server_tools("a", &words, &tools)],
+            80_000,
+        );
         let result = facade.inspect(Some(&raw(r#"{"server_name":"a"}"#)));
-        let told = texts(&result.expect("a result"))[1..].concat();
+        let reported = texts(&result.expect("a result"))[1..].concat();
         let expected = match listing_max_chars {
             120 => format!("Instructions of a:\n{}", words.trim()),
             _ => String::new(),
         };
-        assert_eq!(told, expected, "{listing_max_chars}");
+        assert_eq!(reported, expected, "{listing_max_chars}");
     }
-    let cut = inspect(Way::Lazy, &long, 1_000);
+    let cut = inspect(FacadeMode::Lazy, &long, 1_000);
     assert!(cut[1].ends_with("..."), "{cut:?}");
     assert_eq!(cut.concat().chars().count(), 1_000);
 }
@@ -335,7 +341,12 @@ fn sized(count: usize, size: usize) -> Vec<String> {
 fn a_long_list_comes_in_pages() {
     let tools = sized(9, 3);
     let tools: Vec<&str> = tools.iter().map(|tool| &**tool).collect();
-    let facade = facade(Way::Lazy, |_| {}, vec![shelf("a", "", &tools)], 1_000);
+    let facade = facade(
+        FacadeMode::Lazy,
+        |_| {},
+        vec![server_tools("a", "", &tools)],
+        1_000,
+    );
     check_in(
         &facade,
         r#"{"server_name":"a"}"#,
@@ -372,9 +383,14 @@ fn a_page_holds_as_many_as_have_room_in_the_form_of_so_many() {
         .map(|at| format!(r#"{{"name":"{long}{at}","inputSchema":{{}}}}"#))
         .collect();
     let tools: Vec<&str> = tools.iter().map(|tool| &**tool).collect();
-    let told = |toon_min_size: usize| {
+    let reported = |toon_min_size: usize| {
         let set = |settings: &mut FacadeSettings| settings.toon_min_size = toon_min_size;
-        let facade = facade(Way::Lazy, set, vec![shelf("a", "", &tools)], 1_500);
+        let facade = facade(
+            FacadeMode::Lazy,
+            set,
+            vec![server_tools("a", "", &tools)],
+            1_500,
+        );
         let result = facade.inspect(Some(&raw(r#"{"server_name":"a"}"#)));
         let result = result.expect("a result");
         assert!(texts(&result).concat().chars().count() <= 1_500);
@@ -385,10 +401,10 @@ fn a_page_holds_as_many_as_have_room_in_the_form_of_so_many() {
             .elements()
             .count()
     };
-    let (by_toon, by_json) = (told(1), told(100));
+    let (by_toon, by_json) = (reported(1), reported(100));
     assert!(by_json + 2 < by_toon, "{by_json} {by_toon}");
-    assert_eq!(told(by_toon), by_toon);
-    assert_eq!(told(by_toon + 1), by_json);
+    assert_eq!(reported(by_toon), by_toon);
+    assert_eq!(reported(by_toon + 1), by_json);
 }
 
 #[test]
@@ -403,10 +419,15 @@ fn a_tool_too_large_for_any_answer_is_told_shorter() {
             properties.join(",")
         )
     };
-    let told = |max_chars, description: &str, schema: &str| {
+    let reported = |max_chars, description: &str, schema: &str| {
         let tool =
             format!(r#"{{"name":"t","description":"{description}","inputSchema":{schema}}}"#);
-        let facade = facade(Way::Lazy, |_| {}, vec![shelf("a", "", &[&tool])], max_chars);
+        let facade = facade(
+            FacadeMode::Lazy,
+            |_| {},
+            vec![server_tools("a", "", &[&tool])],
+            max_chars,
+        );
         let one = facade.inspect(Some(&raw(r#"{"server_name":"a","tool_name":"t"}"#)));
         let one = one.expect("a result");
         assert!(texts(&one)[0].chars().count() <= max_chars);
@@ -427,23 +448,23 @@ fn a_tool_too_large_for_any_answer_is_told_shorter() {
         )
     };
     let small = schema(1, "x");
-    let (description, kept) = told(5_000, &words(1_000), &small);
+    let (description, kept) = reported(5_000, &words(1_000), &small);
     assert!(description.ends_with("... (20,000 characters)") && description.len() > 4_500);
     assert_eq!(kept, "{property_0?: string /* x */}");
-    let (description, kept) = told(1_000, &words(1_000), &small);
+    let (description, kept) = reported(1_000, &words(1_000), &small);
     assert!(description.ends_with("... (20,000 characters)") && description.len() > 500);
     assert_eq!(kept, "{property_0?: string /* x */}");
-    let (_, cut) = told(2_000, &words(50), &schema(10, &words(20)));
+    let (_, cut) = reported(2_000, &words(50), &schema(10, &words(20)));
     assert!(
         cut.contains("property_9?: string /* A long") && cut.contains("... */"),
         "{cut}"
     );
-    let (_, bare) = told(2_000, &words(50), &schema(60, &words(20)));
+    let (_, bare) = reported(2_000, &words(50), &schema(60, &words(20)));
     assert!(
         bare.contains("property_59?: string") && !bare.contains("/*"),
         "{bare}"
     );
-    let (_, size) = told(2_000, &words(50), &schema(1_000, "x"));
+    let (_, size) = reported(2_000, &words(50), &schema(1_000, "x"));
     assert_eq!(size, "unknown /* 50,922 characters of schema */");
 }
 
@@ -464,7 +485,7 @@ proptest! {
             settings.encoding = [Encoding::Shorter, Encoding::Toon, Encoding::Json][encoding];
             settings.typescript = typescript;
         };
-        let facade = facade(Way::Search, set, vec![shelf("a", &"i".repeat(2_000), &tools)], max_chars);
+        let facade = facade(FacadeMode::Search, set, vec![server_tools("a", &"i".repeat(2_000), &tools)], max_chars);
         let mut arguments = raw(r#"{"server_name":"a"}"#);
         let mut names = Vec::new();
         loop {
@@ -490,7 +511,7 @@ proptest! {
         value in r#"(null|true|-1e400|"clock"|"now"|"narrows"|"recover_text"|\[\[\]\]|\{"a":\{\}\}|"\{\}"|"[a-z ]{0,9}")"#,
         other in r#"("server_name":"(clock|io.files/x|narrows|secret|zz)"|"query":"time")"#,
     ) {
-        let facade = facade(Way::Search, |_| {}, shelves(), 1_000);
+        let facade = facade(FacadeMode::Search, |_| {}, tools_by_server(), 1_000);
         let Ok(arguments) = Raw::parse(format!("{{{other},{name}:{value}}}").into()) else {
             return Ok(());
         };

@@ -14,18 +14,23 @@ fn description(facade: &Facade, at: usize) -> String {
 }
 
 #[track_caller]
-fn check(listing: Telling, limit: usize, shelves: Vec<Shelf>, expected: Expect) {
+fn check(
+    listing: ListingDetail,
+    limit: usize,
+    tools_by_server: Vec<ServerTools>,
+    expected: Expect,
+) {
     let set = |settings: &mut FacadeSettings| {
         settings.listing = listing;
         settings.listing_max_chars = limit;
     };
-    let told = description(&facade(Way::Lazy, set, shelves, 80_000), 0);
-    assert!(told.chars().count() <= limit, "over the limit");
-    expected.assert_eq(&told);
+    let reported = description(&facade(FacadeMode::Lazy, set, tools_by_server, 80_000), 0);
+    assert!(reported.chars().count() <= limit, "over the limit");
+    expected.assert_eq(&reported);
 }
 
 /// Returns `count` servers with three tools each.
-fn many(count: usize) -> Vec<Shelf> {
+fn many(count: usize) -> Vec<ServerTools> {
     let text = "An introduction of about fifty characters, in words, twice. ".repeat(2);
     let tools = [
         r#"{"name":"first_one","description":"It does the first thing"}"#,
@@ -33,13 +38,13 @@ fn many(count: usize) -> Vec<Shelf> {
         r#"{"name":"third_one","description":"It does the third thing"}"#,
     ];
     (0..count)
-        .map(|at| shelf(&format!("server{at:02}"), &text, &tools))
+        .map(|at| server_tools(&format!("server{at:02}"), &text, &tools))
         .collect()
 }
 
 #[test]
 fn a_lazy_endpoint_lists_two_tools() {
-    let tools = lazy(shelves()).own_tools();
+    let tools = lazy(tools_by_server()).own_tools();
     let tools: Vec<&str> = tools.iter().map(Raw::as_str).collect();
     expect![[r#"
         {"name":"inspect","description":"Inspect available MCP tools and their schemas.\n\nAvailable tools:\n  Server: clock\n    - now(zone?): The time\n  Server: io.files/x - File operations for reading and writing files\n    - read_file(path, lines?): Read the complete contents of a file.\n    - stat()\n  Server: narrows\n    - recover_text(prune_id, query?, where?, aggregate?, ranges?, …): Look into a cut result","inputSchema":{"type":"object","properties":{"server_name":{"type":"string"},"tool_name":{"type":"string","description":"Only this tool"},"cursor":{"type":"string","description":"From a previous answer, for its next page"}},"required":["server_name"],"additionalProperties":false},"annotations":{"readOnlyHint":true,"openWorldHint":false}}
@@ -49,8 +54,8 @@ fn a_lazy_endpoint_lists_two_tools() {
 
 #[test]
 fn names_of_tools_are_ours_only_where_they_are_listed() {
-    let lazy = lazy(shelves());
-    let search = facade(Way::Search, |_| {}, shelves(), 80_000);
+    let lazy = lazy(tools_by_server());
+    let search = facade(FacadeMode::Search, |_| {}, tools_by_server(), 80_000);
     assert_eq!(search.own_tools().len(), 3);
     for (name, in_lazy, in_search) in [
         ("inspect", Some(OwnTool::Inspect), Some(OwnTool::Inspect)),
@@ -77,18 +82,20 @@ fn pinned_tools_are_listed_where_tools_are_searched() {
         settings.pin = vec![Pattern::parse("io_files_x/read_*").expect("a pattern")];
     };
     let files = upstream("io.files/x", "io_files_x");
-    let search = facade(Way::Search, pin, shelves(), 80_000);
+    let search = facade(FacadeMode::Search, pin, tools_by_server(), 80_000);
     assert!(search.is_pinned(&files, "read_file"));
     assert!(!search.is_pinned(&files, "stat"));
-    assert!(!facade(Way::Lazy, pin, shelves(), 80_000).is_pinned(&files, "read_file"));
+    assert!(
+        !facade(FacadeMode::Lazy, pin, tools_by_server(), 80_000).is_pinned(&files, "read_file")
+    );
 }
 
 #[test]
 fn tools_are_told_at_every_level() {
     check(
-        Telling::Full,
+        ListingDetail::Full,
         20_000,
-        shelves(),
+        tools_by_server(),
         expect![[r#"
             Inspect available MCP tools and their schemas.
 
@@ -102,9 +109,9 @@ fn tools_are_told_at_every_level() {
                 - recover_text(prune_id, query?, where?, aggregate?, ranges?, …): Look into a cut result"#]],
     );
     check(
-        Telling::Names,
+        ListingDetail::Names,
         20_000,
-        shelves(),
+        tools_by_server(),
         expect![[r#"
             Inspect available MCP tools and their schemas.
 
@@ -117,9 +124,9 @@ fn tools_are_told_at_every_level() {
                 - recover_text(prune_id, query?, where?, aggregate?, ranges?, …): Look into a cut result"#]],
     );
     check(
-        Telling::Servers,
+        ListingDetail::Servers,
         20_000,
-        shelves(),
+        tools_by_server(),
         expect![[r#"
             Inspect available MCP tools and their schemas.
 
@@ -130,7 +137,7 @@ fn tools_are_told_at_every_level() {
                 - recover_text(prune_id, query?, where?, aggregate?, ranges?, …): Look into a cut result"#]],
     );
     check(
-        Telling::Capped,
+        ListingDetail::Capped,
         20_000,
         Vec::new(),
         expect![[r#"
@@ -145,8 +152,8 @@ fn tools_are_told_at_every_level() {
 fn long_texts_are_cut_and_line_breaks_folded() {
     let exactly = "a".repeat(80);
     let longer = "é".repeat(81);
-    let shelves = || {
-        vec![shelf(
+    let tools_by_server = || {
+        vec![server_tools(
             "two\nlines",
             &format!("{} {}", "i".repeat(200), "j".repeat(100)),
             &[
@@ -157,9 +164,9 @@ fn long_texts_are_cut_and_line_breaks_folded() {
         )]
     };
     check(
-        Telling::Capped,
+        ListingDetail::Capped,
         20_000,
-        shelves(),
+        tools_by_server(),
         expect![[r#"
             Inspect available MCP tools and their schemas.
 
@@ -180,9 +187,9 @@ fn a_text_over_the_limit_tells_less() {
         "More. ".repeat(200)
     );
     check(
-        Telling::Full,
+        ListingDetail::Full,
         600,
-        vec![shelf("a", &"word ".repeat(100), &[&wordy])],
+        vec![server_tools("a", &"word ".repeat(100), &[&wordy])],
         expect![[r#"
             Inspect available MCP tools and their schemas.
 
@@ -194,7 +201,7 @@ fn a_text_over_the_limit_tells_less() {
             (Descriptions shortened. inspect a tool to see the whole.)"#]],
     );
     check(
-        Telling::Full,
+        ListingDetail::Full,
         600,
         many(2),
         expect![[r#"
@@ -210,7 +217,7 @@ fn a_text_over_the_limit_tells_less() {
             (Shortened to names: 6 tools. inspect a server to see its tools.)"#]],
     );
     check(
-        Telling::Capped,
+        ListingDetail::Capped,
         500,
         many(2),
         expect![[r#"
@@ -224,7 +231,7 @@ fn a_text_over_the_limit_tells_less() {
             (Shortened to servers: 6 tools. inspect a server to see its tools.)"#]],
     );
     check(
-        Telling::Capped,
+        ListingDetail::Capped,
         500,
         many(3),
         expect![[r#"
@@ -239,7 +246,7 @@ fn a_text_over_the_limit_tells_less() {
             (Shortened to servers: 9 tools. inspect a server to see its tools.)"#]],
     );
     check(
-        Telling::Capped,
+        ListingDetail::Capped,
         500,
         many(12),
         expect![[r#"
@@ -261,7 +268,7 @@ fn a_text_over_the_limit_tells_less() {
               ... and 0 more servers"#]],
     );
     check(
-        Telling::Names,
+        ListingDetail::Names,
         500,
         many(40),
         expect![[r#"
@@ -295,13 +302,17 @@ fn descriptions_get_shorter_before_names_go_bare() {
     let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
     for limit in [2_500, 3_200, 4_200, 5_400] {
         let set = |settings: &mut FacadeSettings| settings.listing_max_chars = limit;
-        let shelves = vec![shelf("files", "", &tools)];
-        let told = self::description(&facade(Way::Lazy, set, shelves, 80_000), 0);
-        let length = told.chars().count();
+        let tools_by_server = vec![server_tools("files", "", &tools)];
+        let reported =
+            self::description(&facade(FacadeMode::Lazy, set, tools_by_server, 80_000), 0);
+        let length = reported.chars().count();
         assert!(length <= limit, "{length} of {limit}");
         // Another word for each tool would not fit.
         assert!(length + 60 * 12 > limit, "{length} of {limit}");
-        let lines: Vec<&str> = told.lines().filter(|line| line.contains("tool_")).collect();
+        let lines: Vec<&str> = reported
+            .lines()
+            .filter(|line| line.contains("tool_"))
+            .collect();
         assert_eq!(lines.len(), 60);
         for line in lines {
             let text = line.split_once(": ").expect("a description").1;
@@ -311,13 +322,13 @@ fn descriptions_get_shorter_before_names_go_bare() {
             assert!(rest.is_empty() || rest.starts_with(' '), "{line}");
         }
         let note = "(Descriptions shortened. inspect a tool to see the whole.)";
-        assert_eq!(told.ends_with(note), limit < 5_400, "{told}");
+        assert_eq!(reported.ends_with(note), limit < 5_400, "{reported}");
     }
 }
 
 #[test]
 fn a_search_endpoint_says_what_there_is_to_find() {
-    let github = shelf(
+    let github = server_tools(
         "github",
         "Long instructions that say nothing of what this is for and go on and on, for ever.",
         &[
@@ -329,22 +340,22 @@ fn a_search_endpoint_says_what_there_is_to_find() {
             r#"{"name":"get_file_contents"}"#,
         ],
     );
-    let mut mail = shelf("mail", "", &[r#"{"name":"send"}"#]);
+    let mut mail = server_tools("mail", "", &[r#"{"name":"send"}"#]);
     mail.server_info = raw(
         r#"{"name":"mail","title":"Mail server","description":"Sends letters to people. Fast."}"#,
     );
-    let time = shelf(
+    let time = server_tools(
         "time",
         "",
         &[r#"{"name":"now","description":"Tells the current time in any zone.\nMore."}"#],
     );
-    let shelves = || vec![shelf("empty", "", &[])];
-    let told = |limit: usize, mut shelves: Vec<Shelf>, more: Vec<Shelf>| {
-        shelves.extend(more);
+    let tools_by_server = || vec![server_tools("empty", "", &[])];
+    let reported = |limit: usize, mut tools_by_server: Vec<ServerTools>, more: Vec<ServerTools>| {
+        tools_by_server.extend(more);
         let set = |settings: &mut FacadeSettings| settings.listing_max_chars = limit;
-        let told = description(&facade(Way::Search, set, shelves, 80_000), 0);
-        assert!(told.chars().count() <= limit / 2, "over the limit");
-        told
+        let reported = description(&facade(FacadeMode::Search, set, tools_by_server, 80_000), 0);
+        assert!(reported.chars().count() <= limit / 2, "over the limit");
+        reported
     };
     expect![[r#"
         Find tools of MCP servers by what they do. The best matches come with their schemas, ready to call with exec. Describe the task in a few words; different phrasings, one per line, find more.
@@ -352,7 +363,7 @@ fn a_search_endpoint_says_what_there_is_to_find() {
         Servers (number of tools):
           github (6): issue, pull request, repository, file, content
           mail (1): Sends letters to people
-          time (1): Tells the current time in any zone"#]].assert_eq(&told(20_000, shelves(), vec![github, mail, time]));
+          time (1): Tells the current time in any zone"#]].assert_eq(&reported(20_000, tools_by_server(), vec![github, mail, time]));
     expect![[r#"
         Find tools of MCP servers by what they do. The best matches come with their schemas, ready to call with exec. Describe the task in a few words; different phrasings, one per line, find more.
 
@@ -364,7 +375,7 @@ fn a_search_endpoint_says_what_there_is_to_find() {
           server04 (3): first, second, third
           server05 (3): first, second, third
           server06 (3): first, second, third
-          server07 (3): first, second, third"#]].assert_eq(&told(1_200, shelves(), many(8)));
+          server07 (3): first, second, third"#]].assert_eq(&reported(1_200, tools_by_server(), many(8)));
     expect![[r#"
         Find tools of MCP servers by what they do. The best matches come with their schemas, ready to call with exec. Describe the task in a few words; different phrasings, one per line, find more.
 
@@ -376,7 +387,7 @@ fn a_search_endpoint_says_what_there_is_to_find() {
           server04 (3)
           server05 (3)
           server06 (3)
-          server07 (3)"#]].assert_eq(&told(900, shelves(), many(8)));
+          server07 (3)"#]].assert_eq(&reported(900, tools_by_server(), many(8)));
     expect![[r#"
         Find tools of MCP servers by what they do. The best matches come with their schemas, ready to call with exec. Describe the task in a few words; different phrasings, one per line, find more.
 
@@ -388,12 +399,12 @@ fn a_search_endpoint_says_what_there_is_to_find() {
           server04 (3)
           server05 (3)
           server06 (3)
-          ... and 33 more"#]].assert_eq(&told(700, shelves(), many(40)));
+          ... and 33 more"#]].assert_eq(&reported(700, tools_by_server(), many(40)));
 }
 
 #[test]
 fn three_tools_for_many_servers_stay_small() {
-    let shelves = (0..16).map(|at| {
+    let tools_by_server = (0..16).map(|at| {
         let names = [
             "issue", "pipeline", "workbook", "message", "calendar", "vector",
         ];
@@ -407,9 +418,15 @@ fn three_tools_for_many_servers_stay_small() {
             })
             .collect();
         let tools: Vec<&str> = tools.iter().map(|tool| &**tool).collect();
-        shelf(&format!("server-{at}"), "", &tools)
+        server_tools(&format!("server-{at}"), "", &tools)
     });
-    let tools = facade(Way::Search, |_| {}, shelves.collect(), 80_000).own_tools();
+    let tools = facade(
+        FacadeMode::Search,
+        |_| {},
+        tools_by_server.collect(),
+        80_000,
+    )
+    .own_tools();
     let text: String = tools.iter().map(Raw::as_str).collect();
     assert!(narrows_shape::estimate_tokens(&text) < 1_400, "{text}");
 }
@@ -422,21 +439,21 @@ proptest! {
         servers in 0_usize..60,
         level in 0_usize..4,
     ) {
-        let levels = [Telling::Full, Telling::Capped, Telling::Names, Telling::Servers];
+        let levels = [ListingDetail::Full, ListingDetail::Capped, ListingDetail::Names, ListingDetail::Servers];
         let set = |settings: &mut FacadeSettings| {
             settings.listing = levels[level];
             settings.listing_max_chars = limit;
         };
-        let told = description(&facade(Way::Lazy, set, many(servers), 80_000), 0);
-        prop_assert!(told.chars().count() <= limit, "{}", told);
+        let reported = description(&facade(FacadeMode::Lazy, set, many(servers), 80_000), 0);
+        prop_assert!(reported.chars().count() <= limit, "{}", reported);
         let set = |settings: &mut FacadeSettings| settings.listing_max_chars = limit * 2;
-        let told = description(&facade(Way::Search, set, many(servers), 80_000), 0);
-        prop_assert!(told.chars().count() <= limit, "{}", told);
+        let reported = description(&facade(FacadeMode::Search, set, many(servers), 80_000), 0);
+        prop_assert!(reported.chars().count() <= limit, "{}", reported);
     }
 }
 
 #[test]
 fn control_characters_are_folded_like_white_space() {
-    use crate::facade::telling::folded;
+    use crate::facade::tool_index::folded;
     assert_eq!(folded("\u{1b}[31ma\0b\u{8}\n c", 80), "[31ma b c");
 }

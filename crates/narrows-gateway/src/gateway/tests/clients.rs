@@ -40,9 +40,9 @@ async fn a_preset_of_the_client_binds_besides_that_of_the_endpoint() {
     let one = script("one").plain_tool("three").install();
     let clients = vec![named("free", 1, None), named("bound", 2, Some("twos"))];
     let gateway = started(with(server("a", &one), clients)).await;
-    let door = Door::Endpoint("default");
-    let free = Client::open_as(&gateway, door, principal("free")).await;
-    let bound = Client::open_as(&gateway, door, principal("bound")).await;
+    let entrypoint = Entrypoint::Endpoint("default");
+    let free = TestClient::open_as(&gateway, entrypoint, principal("free")).await;
+    let bound = TestClient::open_as(&gateway, entrypoint, principal("bound")).await;
     assert_eq!(free.tools().await, ["a__one", "a__two"]);
     assert_eq!(bound.tools().await, ["a__two"]);
     let refused = bound.call("a__one").await.expect_err("it is not allowed");
@@ -76,11 +76,11 @@ async fn sessions_end_with_the_rights_of_their_client() {
         named("gone", 3, None),
     ];
     let gateway = started(with(a.clone(), clients)).await;
-    let door = Door::Endpoint("default");
-    let stays = Client::open_as(&gateway, door, principal("stays")).await;
-    let rotated = Client::open_as(&gateway, door, principal("rotated")).await;
-    let gone = Client::open_as(&gateway, door, principal("gone")).await;
-    let local = Client::open_as(&gateway, door, Principal::Local).await;
+    let entrypoint = Entrypoint::Endpoint("default");
+    let stays = TestClient::open_as(&gateway, entrypoint, principal("stays")).await;
+    let rotated = TestClient::open_as(&gateway, entrypoint, principal("rotated")).await;
+    let gone = TestClient::open_as(&gateway, entrypoint, principal("gone")).await;
+    let local = TestClient::open_as(&gateway, entrypoint, Principal::Local).await;
     let clients = vec![named("stays", 1, Some("twos")), named("rotated", 9, None)];
     let applied = gateway.apply(with(a, clients));
     assert_eq!(applied.clients, ["stays", "rotated", "gone"]);
@@ -95,7 +95,7 @@ async fn who_came_without_a_token_goes_when_tokens_are_asked_for() {
     let one = script("one").install();
     let a = server("a", &one);
     let gateway = started(with(a.clone(), Vec::new())).await;
-    let client = Client::open(&gateway, Door::Endpoint("default")).await;
+    let client = TestClient::open(&gateway, Entrypoint::Endpoint("default")).await;
     gateway.apply(with(a, vec![named("some", 1, None)]));
     assert!(client.session.is_closed());
     gateway.shutdown().await;

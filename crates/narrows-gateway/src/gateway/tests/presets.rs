@@ -21,8 +21,8 @@ async fn a_switch_is_seen_by_exactly_the_sessions_it_concerns() {
     let a = server("a", &one);
     let presets = vec![preset("first", &["a/one"]), preset("second", &["a/two"])];
     let gateway = started(with(a.clone(), presets.clone(), None)).await;
-    let mut here = Client::open(&gateway, Door::Endpoint("default")).await;
-    let mut there = Client::open(&gateway, Door::Endpoint("other")).await;
+    let mut here = TestClient::open(&gateway, Entrypoint::Endpoint("default")).await;
+    let mut there = TestClient::open(&gateway, Entrypoint::Endpoint("other")).await;
     for (id, left) in [("first", "a__one"), ("second", "a__two")] {
         let applied = gateway.apply(with(a.clone(), presets.clone(), Some(id)));
         assert_eq!(applied.endpoints, ["default"]);
@@ -30,7 +30,7 @@ async fn a_switch_is_seen_by_exactly_the_sessions_it_concerns() {
         assert_eq!(here.notices(), [CHANGED]);
     }
     let refused = here.call("a__one").await.expect_err("it is not allowed");
-    assert_eq!(refused.word(), "not_allowed");
+    assert_eq!(refused.as_str(), "not_allowed");
     assert_eq!(there.tools().await, ["a__one", "a__two"]);
     assert_eq!(there.notices(), Vec::<String>::new());
     assert_eq!(one.server_pids().len(), 1, "no server begins anew for it");
@@ -42,7 +42,7 @@ async fn the_rules_of_a_preset_change_under_its_sessions() {
     let one = script("one").install();
     let a = server("a", &one);
     let gateway = started(with(a.clone(), vec![preset("p", &["a/one"])], Some("p"))).await;
-    let mut client = Client::open(&gateway, Door::Endpoint("default")).await;
+    let mut client = TestClient::open(&gateway, Entrypoint::Endpoint("default")).await;
     assert_eq!(client.tools().await, ["a__one"]);
     let applied = gateway.apply(with(a.clone(), vec![preset("p", &["a/*"])], Some("p")));
     assert_eq!(applied.presets, ["p"]);
@@ -60,8 +60,8 @@ async fn one_session_is_switched_alone() {
     let a = server("a", &one);
     let presets = vec![preset("first", &["a/one"])];
     let gateway = started(with(a.clone(), presets.clone(), None)).await;
-    let mut own = Client::open(&gateway, Door::Endpoint("default")).await;
-    let mut other = Client::open(&gateway, Door::Endpoint("default")).await;
+    let mut own = TestClient::open(&gateway, Entrypoint::Endpoint("default")).await;
+    let mut other = TestClient::open(&gateway, Entrypoint::Endpoint("default")).await;
     let number = own.session.serial();
     assert_eq!(gateway.switch_session(number, Some("first")), Ok(()));
     assert_eq!(own.tools().await, ["a__one"]);

@@ -7,7 +7,7 @@ use super::*;
 async fn equal_settings_change_nothing() {
     let one = script("one").install();
     let gateway = started(settings(vec![server("a", &one)])).await;
-    let mut client = Client::open(&gateway, Door::Endpoint("default")).await;
+    let mut client = TestClient::open(&gateway, Entrypoint::Endpoint("default")).await;
     let applied = gateway.apply(settings(vec![server("a", &one)]));
     assert!(applied.is_empty(), "{applied:?}");
     client.lists(&["a__one", "a__two"]).await;
@@ -20,7 +20,7 @@ async fn equal_settings_change_nothing() {
 async fn servers_come_and_go_under_a_session() {
     let (one, two) = (script("one").install(), script("two").install());
     let gateway = started(settings(vec![server("a", &one)])).await;
-    let mut client = Client::open(&gateway, Door::Endpoint("default")).await;
+    let mut client = TestClient::open(&gateway, Entrypoint::Endpoint("default")).await;
     let applied = gateway.apply(settings(vec![server("a", &one), server("b", &two)]));
     assert_eq!(applied.added, ["b"]);
     client
@@ -40,7 +40,7 @@ async fn servers_come_and_go_under_a_session() {
     client.lists(&["b__one", "b__two"]).await;
     assert_eq!(client.notices(), [CHANGED]);
     let refused = client.call("a__one").await.expect_err("it is gone");
-    assert_eq!(refused.word(), "unknown_tool");
+    assert_eq!(refused.as_str(), "unknown_tool");
     processes::gone(one.server_pids()).await;
     assert_eq!(
         two.server_pids().len(),
@@ -56,7 +56,7 @@ async fn only_the_changed_server_begins_anew_and_nobody_notices() {
     let (one, two) = (script("one").install(), script("two").install());
     let (a, b) = (server("a", &one), server("b", &two));
     let gateway = started(settings(vec![a.clone(), b.clone()])).await;
-    let mut client = Client::open(&gateway, Door::Endpoint("default")).await;
+    let mut client = TestClient::open(&gateway, Entrypoint::Endpoint("default")).await;
     let before = client.tools().await;
     let applied = gateway.apply(settings(vec![changed(a, "1"), b]));
     assert_eq!(applied.restarted, ["a"]);
@@ -87,7 +87,7 @@ async fn a_call_in_flight_ends_where_it_is() {
     let two = script("two").install();
     let a = server("a", &one);
     let gateway = started(settings(vec![a])).await;
-    let client = Client::open(&gateway, Door::Endpoint("default")).await;
+    let client = TestClient::open(&gateway, Entrypoint::Endpoint("default")).await;
     let calling = client.call("a__one");
     let changing = async {
         one.reached("there").await;
@@ -109,7 +109,7 @@ async fn a_server_is_switched_off_and_on() {
     let (one, two) = (script("one").install(), script("two").install());
     let (a, b) = (server("a", &one), server("b", &two));
     let gateway = started(settings(vec![a.clone(), b.clone()])).await;
-    let mut client = Client::open(&gateway, Door::Endpoint("default")).await;
+    let mut client = TestClient::open(&gateway, Entrypoint::Endpoint("default")).await;
     let mut off = a.clone();
     off.upstream.enabled = false;
     gateway.apply(settings(vec![off, b.clone()]));
@@ -131,7 +131,7 @@ async fn a_restart_is_another_process_and_the_same_server() {
         .resource(r#"{"uri":"x://one","name":"one"}"#)
         .install();
     let gateway = started(settings(vec![server("a", &one)])).await;
-    let client = Client::open(&gateway, Door::Endpoint("default")).await;
+    let client = TestClient::open(&gateway, Entrypoint::Endpoint("default")).await;
     client
         .request("resources/subscribe", r#"{"uri":"x://one"}"#)
         .await
@@ -153,7 +153,7 @@ async fn many_changes_in_a_row_end_in_the_last_one() {
     let one = script("one").install();
     let a = server("a", &one);
     let gateway = started(settings(vec![a.clone()])).await;
-    let client = Client::open(&gateway, Door::Endpoint("default")).await;
+    let client = TestClient::open(&gateway, Entrypoint::Endpoint("default")).await;
     for number in 0..30 {
         let mut next = changed(a.clone(), &number.to_string());
         next.upstream.enabled = number % 3 != 0;
@@ -181,10 +181,10 @@ async fn sessions_end_with_their_door() {
     let (one, two) = (script("one").install(), script("two").install());
     let (a, b) = (server("a", &one), server("b", &two));
     let gateway = started(settings(vec![a, b.clone()])).await;
-    let default = Client::open(&gateway, Door::Endpoint("default")).await;
-    let other = Client::open(&gateway, Door::Endpoint("other")).await;
-    let single = Client::open(&gateway, Door::Server("a")).await;
-    let stays = Client::open(&gateway, Door::Server("b")).await;
+    let default = TestClient::open(&gateway, Entrypoint::Endpoint("default")).await;
+    let other = TestClient::open(&gateway, Entrypoint::Endpoint("other")).await;
+    let single = TestClient::open(&gateway, Entrypoint::Server("a")).await;
+    let stays = TestClient::open(&gateway, Entrypoint::Server("b")).await;
     let mut less = settings(vec![b]);
     less.endpoints.pop();
     let applied = gateway.apply(less);
@@ -192,8 +192,8 @@ async fn sessions_end_with_their_door() {
     assert!(other.session.is_closed() && single.session.is_closed());
     assert!(!default.session.is_closed() && !stays.session.is_closed());
     stays.lists(&["one", "two"]).await;
-    assert!(!gateway.has_door(Door::Endpoint("other")));
-    assert!(!gateway.has_door(Door::Server("a")));
+    assert!(!gateway.has_entrypoint(Entrypoint::Endpoint("other")));
+    assert!(!gateway.has_entrypoint(Entrypoint::Server("a")));
     gateway.shutdown().await;
 }
 
@@ -204,8 +204,8 @@ async fn what_lasts_is_told_and_left_as_it_is() {
     next.limits.max_sessions = 1;
     let applied = gateway.apply(next);
     assert_eq!(applied.at_next_start, ["limits"]);
-    let _one = Client::open(&gateway, Door::Endpoint("default")).await;
-    let _two = Client::open(&gateway, Door::Endpoint("default")).await;
+    let _one = TestClient::open(&gateway, Entrypoint::Endpoint("default")).await;
+    let _two = TestClient::open(&gateway, Entrypoint::Endpoint("default")).await;
     gateway.shutdown().await;
 }
 
@@ -216,7 +216,7 @@ async fn other_rules_for_results_need_no_new_connection() {
         .install();
     let a = server("a", &one);
     let gateway = started(settings(vec![a.clone()])).await;
-    let client = Client::open(&gateway, Door::Endpoint("default")).await;
+    let client = TestClient::open(&gateway, Entrypoint::Endpoint("default")).await;
     assert!(client.call("a__one").await.expect("a result").len() > 5_000);
     let mut less = a;
     less.shape.on = Some(true);

@@ -17,10 +17,10 @@ async fn try_open(gateway: &Gateway) -> Result<Opened, Error> {
         capabilities: Raw::empty_object(),
         client_info: Raw::empty_object(),
     };
-    let door = Door::Endpoint("default");
+    let entrypoint = Entrypoint::Endpoint("default");
     let principal = Principal::Anonymous;
     let revision = Revision::LATEST_LEGACY;
-    let opened = gateway.open(door, principal, Lifetime::Idle, revision, hello);
+    let opened = gateway.open(entrypoint, principal, Lifetime::Idle, revision, hello);
     opened.await.expect("the door is there")
 }
 
@@ -38,7 +38,7 @@ async fn abandoned_sessions_do_not_lock_out_new_clients() {
     }
     minutes(1).await;
     // The first session has a stream and the second a recent message, so the third is evicted.
-    let _stay = open[0].stay();
+    let _stay = open[0].keep_active();
     open[1]
         .clone()
         .request(ping(), EventSink::channel(1).0, None)
@@ -50,7 +50,7 @@ async fn abandoned_sessions_do_not_lock_out_new_clients() {
     assert!(!open[0].is_closed() && !open[1].is_closed());
     // No session has been silent for long enough.
     let refused = try_open(&gateway).await.err().expect("no room");
-    assert_eq!(refused.word(), "too_many_sessions");
+    assert_eq!(refused.as_str(), "too_many_sessions");
     minutes(2).await;
     try_open(&gateway).await.expect("one gave way");
     assert!(open[1].is_closed() && !newest.is_closed());

@@ -26,12 +26,12 @@ async fn hanging() -> (TcpListener, ServerSettings) {
 }
 
 /// Returns the seconds until the responses to `initialize` and to the first list.
-async fn waits(settings: Settings, door: Door<'_>, client: &str) -> (u64, u64) {
+async fn waits(settings: Settings, entrypoint: Entrypoint<'_>, client: &str) -> (u64, u64) {
     let gateway = Gateway::start(settings);
     // Later clients wait as long as the first one.
     tokio::time::sleep(Duration::from_secs(60)).await;
     let began = Instant::now();
-    let opened = Client::open_named(&gateway, door, client).await;
+    let opened = TestClient::open_named(&gateway, entrypoint, client).await;
     let greeted = began.elapsed();
     let (sink, _events) = EventSink::channel(16);
     let request = Request {
@@ -52,18 +52,18 @@ async fn waits(settings: Settings, door: Door<'_>, client: &str) -> (u64, u64) {
 #[tokio::test(start_paused = true)]
 async fn a_hanging_server_is_waited_for_as_long_as_each_client_can_take() {
     let (_listener, server) = hanging().await;
-    let joined = Door::Endpoint("default");
-    let check = async |settings: Settings, door, client, expected| {
-        let took = waits(settings, door, client).await;
-        assert_eq!(took, expected, "{door:?} {client}");
+    let joined = Entrypoint::Endpoint("default");
+    let check = async |settings: Settings, entrypoint, client, expected| {
+        let took = waits(settings, entrypoint, client).await;
+        assert_eq!(took, expected, "{entrypoint:?} {client}");
     };
     let usual = || settings(vec![server.clone()]);
     check(usual(), joined, "claude-code", (1, 4)).await;
-    check(usual(), Door::Server("mute"), "claude-code", (1, 4)).await;
+    check(usual(), Entrypoint::Server("mute"), "claude-code", (1, 4)).await;
     check(usual(), joined, "codex-mcp-client", (1, 20)).await;
     check(usual(), joined, "goose", (1, 20)).await;
-    let mut at_once = usual();
-    at_once.initialize_wait = Duration::ZERO;
-    at_once.list_wait = Duration::ZERO;
-    check(at_once, joined, "goose", (0, 0)).await;
+    let mut answer_locally = usual();
+    answer_locally.initialize_wait = Duration::ZERO;
+    answer_locally.list_wait = Duration::ZERO;
+    check(answer_locally, joined, "goose", (0, 0)).await;
 }

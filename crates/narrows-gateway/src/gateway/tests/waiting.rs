@@ -8,7 +8,7 @@ use narrows_upstream::exchange::EventSink;
 use narrows_wire::{ClientHello, Id, Raw, Request, Revision};
 use serde_json::{Value, json};
 
-use crate::gateway::{Door, Gateway};
+use crate::gateway::{Entrypoint, Gateway};
 use crate::session::Lifetime;
 use crate::settings::{RemoteProtocol, RemoteSettings, ServerSettings, Settings, UpstreamKind};
 
@@ -59,7 +59,7 @@ async fn a_call_that_was_not_sent_is_sent_when_the_server_is_back() {
         ..Settings::default()
     });
     let opening = gateway.open(
-        Door::Endpoint("default"),
+        Entrypoint::Endpoint("default"),
         Principal::Anonymous,
         Lifetime::Connection,
         Revision::LATEST_LEGACY,
@@ -111,7 +111,7 @@ async fn retire_while_a_call_waits(
     };
     let gateway = Gateway::start(settings.clone());
     let opening = gateway.open(
-        Door::Endpoint("default"),
+        Entrypoint::Endpoint("default"),
         Principal::Anonymous,
         Lifetime::Connection,
         Revision::LATEST_LEGACY,
@@ -156,9 +156,9 @@ async fn retire_while_a_call_waits(
 #[tokio::test]
 async fn a_call_that_waits_for_a_removed_server_ends_with_that_reason() {
     let nobody = async |_: &Server| None;
-    let told = retire_while_a_call_waits(nobody, |settings| settings.upstreams.clear()).await;
+    let outcome = retire_while_a_call_waits(nobody, |settings| settings.upstreams.clear()).await;
     let removed = "Server 'srv' is not available: it was removed";
-    assert_eq!(told, (removed.to_owned(), 0));
+    assert_eq!(outcome, (removed.to_owned(), 0));
 
     // A server that accepts the connection and does not answer.
     let silent = async |server: &Server| {
@@ -167,15 +167,15 @@ async fn a_call_that_waits_for_a_removed_server_ends_with_that_reason() {
         silent.saw("initialize").await;
         Some(silent)
     };
-    let told = retire_while_a_call_waits(silent, |settings| settings.upstreams.clear()).await;
-    assert_eq!(told, (removed.to_owned(), 0));
+    let outcome = retire_while_a_call_waits(silent, |settings| settings.upstreams.clear()).await;
+    assert_eq!(outcome, (removed.to_owned(), 0));
 }
 
 #[tokio::test]
 async fn a_call_that_waits_for_a_disabled_server_ends_with_that_reason() {
     let nobody = async |_: &Server| None;
     let disable = |settings: &mut Settings| settings.upstreams[0].upstream.enabled = false;
-    let told = retire_while_a_call_waits(nobody, disable).await;
+    let outcome = retire_while_a_call_waits(nobody, disable).await;
     let disabled = "Server 'srv' is not available: it was disabled";
-    assert_eq!(told, (disabled.to_owned(), 0));
+    assert_eq!(outcome, (disabled.to_owned(), 0));
 }

@@ -9,7 +9,7 @@ fn check_subject(body: &str, expected: &str) {
     let shown = match read(body).subject() {
         Ok(Some((kind, name))) => format!("{kind} {}", name.as_str()),
         Ok(None) => "nothing".to_owned(),
-        Err(error) => error.word().to_owned(),
+        Err(error) => error.as_str().to_owned(),
     };
     assert_eq!(shown, expected, "{body}");
 }

@@ -7,21 +7,21 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value;
 
-use super::{Account, Problem, Rank, complaint, one_of, types, wrong_type};
-use crate::arguments::told;
+use super::{Problem, ProblemReport, Rank, complaint, one_of, types, wrong_type};
+use crate::arguments::message;
 
 /// The validation errors of one alternative.
 type Form = Vec<ValidationError<'static>>;
 
-pub(super) fn tell(account: &mut Account<'_>, place: &str, value: &Value, forms: &[Form]) {
+pub(super) fn explain(report: &mut ProblemReport<'_>, place: &str, value: &Value, forms: &[Form]) {
     let of_type: Vec<&Form> = forms.iter().filter(|form| !is_type(place, form)).collect();
     if of_type.is_empty() {
         let complaint = no_type(place, value, forms);
-        account.problems.push(Problem::other(place, &complaint));
+        report.problems.push(Problem::other(place, &complaint));
         return;
     }
     if let Some(choice) = choice(place, &of_type) {
-        account.problems.push(Problem::other(place, &choice));
+        report.problems.push(Problem::other(place, &choice));
         return;
     }
     let chosen: Vec<&Form> = of_type
@@ -29,16 +29,16 @@ pub(super) fn tell(account: &mut Account<'_>, place: &str, value: &Value, forms:
         .copied()
         .filter(|form| !form.iter().any(|error| is_choice(error, place, 1)))
         .collect();
-    let told = match (&of_type[..], &chosen[..]) {
+    let message = match (&of_type[..], &chosen[..]) {
         ([meant], _) | (_, [meant]) => {
-            meant.iter().for_each(|error| account.tell(error));
+            meant.iter().for_each(|error| report.explain(error));
             return;
         }
         (of_type, []) => choice_of_member(place, of_type),
         (_, chosen) => missing_one(place, chosen),
     };
     let none = || Problem::other(place, "fits none of the allowed forms");
-    account.problems.push(told.unwrap_or_else(none));
+    report.problems.push(message.unwrap_or_else(none));
 }
 
 /// Returns true if the value does not have the type that this alternative requires.
@@ -116,7 +116,7 @@ fn missing_one(place: &str, forms: &[&Form]) -> Option<Problem> {
     for form in forms {
         match form.iter().map(ValidationError::kind).collect::<Vec<_>>()[..] {
             [Kind::Required { property }] if form[0].instance_path().as_str() == place => {
-                let name = told::place(&told::member(place, property.as_str()?));
+                let name = message::place(&message::member(place, property.as_str()?));
                 if !names.contains(&name) {
                     names.push(name);
                 }

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use narrows_wire::Raw;
 use serde_json::Value;
 
-use super::Checker;
-use making::Maker;
+use super::ArgumentChecker;
+use making::CallGenerator;
 use mutants::Mutant;
 
 mod form;
@@ -59,7 +59,7 @@ fn valid_calls_pass_and_each_mistake_is_refused_in_its_place() {
 }
 
 fn of_one_tool(name: &str, schema: &Value, tally: &mut Tally) {
-    let checker = Checker::new(Some(&Raw::from_serialize(schema)));
+    let checker = ArgumentChecker::new(Some(&Raw::from_serialize(schema)));
     let _ = checker.check(&Raw::empty_object());
     let is_enforced = checker.enforced().is_some();
     if !is_enforced {
@@ -67,7 +67,7 @@ fn of_one_tool(name: &str, schema: &Value, tally: &mut Tally) {
         return;
     }
     for seed in 0..SEEDS {
-        let mut maker = Maker::new(schema, seed, seed % 2 == 1);
+        let mut maker = CallGenerator::new(schema, seed, seed % 2 == 1);
         let made = maker.make(schema);
         for what in maker.unable {
             *tally.left_out.entry(what).or_default() += 1;
@@ -98,7 +98,7 @@ fn of_one_tool(name: &str, schema: &Value, tally: &mut Tally) {
     }
 }
 
-fn refuse(name: &str, checker: &Checker, mutant: &Mutant, tally: &mut Tally) {
+fn refuse(name: &str, checker: &ArgumentChecker, mutant: &Mutant, tally: &mut Tally) {
     let Mutant {
         mistake,
         pointer,

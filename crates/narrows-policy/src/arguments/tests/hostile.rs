@@ -146,21 +146,21 @@ fn wide(count: usize) -> String {
 #[test]
 fn of_very_many_mistakes_the_first_is_told() {
     let of = |items: &str| format!(r#"{{"properties": {{"x": {{"items": {items}}}}}}}"#);
-    let told = |items: &str, count: usize| {
+    let reported = |items: &str, count: usize| {
         let rejection = checker(&of(items)).check(&raw(&wide(count))).unwrap_err();
         (rejection.errors.len(), rejection.errors[0].1.clone())
     };
     let string = r#"{"type": "string"}"#;
     let first = "'x/0' must be string, not integer".to_owned();
-    assert_eq!(told(string, 1_000), (20, first.clone()));
-    assert_eq!(told(string, 300_000), (1, first));
+    assert_eq!(reported(string, 1_000), (20, first.clone()));
+    assert_eq!(reported(string, 300_000), (1, first));
     // An unlimited message would describe each alternative for each item.
     let forms = r#"{"anyOf": [{"type": "string"}, {"type": "object", "required": ["a"]}]}"#;
     let unexplained = "The arguments do not match the schema".to_owned();
-    assert_eq!(told(forms, 1_000).0, 20);
-    assert_eq!(told(forms, 300_000), (1, unexplained));
+    assert_eq!(reported(forms, 1_000).0, 20);
+    assert_eq!(reported(forms, 300_000), (1, unexplained));
     let patterns = r#"{"anyOf": [{"type": "string", "pattern": "^(?!a)"}, {"type": "null"}]}"#;
-    assert_eq!(told(patterns, 1_000).0, 20);
+    assert_eq!(reported(patterns, 1_000).0, 20);
     super::first(&of(patterns), &wide(300_000), "ok");
 }
 
@@ -191,7 +191,7 @@ fn a_check_is_quick_once_it_is_compiled_and_has_little_to_do() {
     let long = checker(&long);
     assert!(long.check(&raw("{}")).is_ok());
     assert!(!long.is_quick(2));
-    assert!(super::Checker::new(None).is_quick(usize::MAX));
+    assert!(super::ArgumentChecker::new(None).is_quick(usize::MAX));
 }
 
 /// Generates JSON with many JSON Schema keywords.

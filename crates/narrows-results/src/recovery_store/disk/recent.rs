@@ -15,15 +15,15 @@ const COUNT: usize = 2;
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 #[derive(Default)]
-pub(super) struct Recent(Mutex<VecDeque<Read>>);
+pub(super) struct RecentTexts(Mutex<VecDeque<RecentText>>);
 
-struct Read {
+struct RecentText {
     receipt: Box<str>,
     owner: Owner,
     text: Arc<str>,
 }
 
-impl Recent {
+impl RecentTexts {
     pub(super) fn get(&self, owner: &Owner, receipt: &str) -> Option<Arc<str>> {
         let recent = self.0.lock();
         let read = recent.iter().find(|read| *read.receipt == *receipt)?;
@@ -37,7 +37,7 @@ impl Recent {
         let mut recent = self.0.lock();
         recent.retain(|read| *read.receipt != *receipt);
         recent.truncate(COUNT - 1);
-        recent.push_front(Read {
+        recent.push_front(RecentText {
             receipt: receipt.into(),
             owner: owner.clone(),
             text: text.clone(),

@@ -26,7 +26,7 @@ fn open(folder: &Path, max_bytes: usize) -> DiskStore {
 
 /// A manual clock. Operations take no time for it unless `step` is set.
 #[derive(Clone)]
-struct Hands(Arc<Mutex<Times>>);
+struct ManualClock(Arc<Mutex<Times>>);
 
 struct Times {
     now: SystemTime,
@@ -35,9 +35,9 @@ struct Times {
     step: Duration,
 }
 
-impl Hands {
-    fn new() -> Hands {
-        Hands(Arc::new(Mutex::new(Times {
+impl ManualClock {
+    fn new() -> ManualClock {
+        ManualClock(Arc::new(Mutex::new(Times {
             now: SystemTime::now(),
             instant: Instant::now(),
             step: Duration::ZERO,
@@ -57,7 +57,7 @@ impl Hands {
     }
 }
 
-impl Clock for Hands {
+impl Clock for ManualClock {
     fn now(&self) -> SystemTime {
         self.0.lock().now
     }
@@ -70,15 +70,15 @@ impl Clock for Hands {
     }
 }
 
-fn keep(store: &dyn Store, text: &str) -> Receipt {
+fn keep(store: &dyn RecoveryStore, text: &str) -> Receipt {
     store.keep(&Owner::pruner(None), text.into()).unwrap()
 }
 
-fn fetch(store: &dyn Store, receipt: &Receipt) -> Option<Arc<str>> {
+fn fetch(store: &dyn RecoveryStore, receipt: &Receipt) -> Option<Arc<str>> {
     store.fetch(&Owner::pruner(None), receipt.as_str())
 }
 
-fn there(store: &dyn Store, receipt: &Receipt) -> bool {
+fn there(store: &dyn RecoveryStore, receipt: &Receipt) -> bool {
     fetch(store, receipt).is_some()
 }
 
@@ -130,7 +130,7 @@ fn folder_of_process() -> PathBuf {
 
 #[test]
 fn a_text_comes_back_until_its_time_is_over() {
-    let (folder, clock) = (Folder::new(), Hands::new());
+    let (folder, clock) = (Folder::new(), ManualClock::new());
     let store = clock.open(folder.path(), PLENTY);
     let receipt = keep(&store, "one\ntwo");
     let empty = keep(&store, "");
@@ -148,7 +148,7 @@ fn a_text_comes_back_until_its_time_is_over() {
 
 #[test]
 fn a_clock_that_is_set_back_prolongs_nothing_for_ever() {
-    let (folder, clock) = (Folder::new(), Hands::new());
+    let (folder, clock) = (Folder::new(), ManualClock::new());
     let store = clock.open(folder.path(), PLENTY);
     let (fetched, purged, found) = (
         keep(&store, "fetched"),
@@ -169,7 +169,7 @@ fn a_clock_that_is_set_back_prolongs_nothing_for_ever() {
 
 #[test]
 fn the_oldest_leave_first_and_give_their_room_back() {
-    let (folder, clock) = (Folder::new(), Hands::new());
+    let (folder, clock) = (Folder::new(), ManualClock::new());
     // Ten kilobytes take three blocks.
     let store = clock.open(folder.path(), 3 * 3 * 4_096);
     let mut receipts = Vec::new();
@@ -197,7 +197,10 @@ fn a_text_that_is_too_large_takes_no_other_ones_place() {
     let store = open(folder.path(), 8 * 4_096);
     let small = keep(&store, "small");
     let large = noise(60 * KB).into();
-    assert_eq!(store.keep(&Owner::pruner(None), large), Err(Unavailable));
+    assert_eq!(
+        store.keep(&Owner::pruner(None), large),
+        Err(StoreUnavailable)
+    );
     assert!(there(&store, &small));
     // The limit applies to the size on disk.
     let repeated = "the same line\n".repeat(10_000);
@@ -213,7 +216,7 @@ fn nothing_is_kept_for_no_time() {
     settings.ttl = Duration::ZERO;
     let store = DiskStore::open(folder.path(), &settings).unwrap();
     let kept = store.keep(&Owner::pruner(None), "text".into());
-    assert_eq!(kept, Err(Unavailable));
+    assert_eq!(kept, Err(StoreUnavailable));
 }
 
 #[test]
@@ -273,7 +276,7 @@ fn what_is_no_receipt_reaches_no_file() {
 
 #[test]
 fn processes_share_a_folder_and_its_bounds() {
-    let (folder, clock) = (Folder::new(), Hands::new());
+    let (folder, clock) = (Folder::new(), ManualClock::new());
     let room = 4 * 3 * 4_096;
     let stores = [
         clock.open(folder.path(), room),
@@ -295,7 +298,7 @@ fn processes_share_a_folder_and_its_bounds() {
 /// Scanning a folder with very many files takes long.
 #[test]
 fn a_slow_folder_is_looked_at_less_often() {
-    let (folder, clock) = (Folder::new(), Hands::new());
+    let (folder, clock) = (Folder::new(), ManualClock::new());
     clock.0.lock().step = Duration::from_secs(1);
     let stores = [
         clock.open(folder.path(), PLENTY),
@@ -304,10 +307,10 @@ fn a_slow_folder_is_looked_at_less_often() {
     keep(&stores[1], "another's");
     clock.forward(19);
     keep(&stores[0], "text");
-    assert_eq!(stores[0].fill().texts, 1);
+    assert_eq!(stores[0].usage().texts, 1);
     clock.forward(1);
     keep(&stores[0], "text");
-    assert_eq!(stores[0].fill().texts, 3);
+    assert_eq!(stores[0].usage().texts, 3);
 }
 
 #[test]
@@ -361,7 +364,7 @@ fn receipts_outlive_a_process_that_is_killed() {
 
 #[test]
 fn what_a_killed_process_did_not_finish_is_removed_later() {
-    let (folder, clock) = (Folder::new(), Hands::new());
+    let (folder, clock) = (Folder::new(), ManualClock::new());
     let part = format!("{}.part", Receipt::new());
     folder.write(&part, "half of");
     let store = clock.open(folder.path(), PLENTY);
@@ -387,7 +390,7 @@ fn as_a_process_with_a_small_disk() {
     let second = open(&folder, PLENTY);
     for _ in 0..5 {
         let kept = second.keep(&Owner::pruner(None), text.as_str().into());
-        assert_eq!(kept, Err(Unavailable));
+        assert_eq!(kept, Err(StoreUnavailable));
     }
     assert!(receipts.iter().all(|receipt| there(&second, receipt)));
     assert_eq!(names(&folder).len(), receipts.len(), "no part is left");
@@ -428,7 +431,7 @@ fn a_folder_that_cannot_be_used_for_a_while_is_tried_again() {
     folder.write("store", "a file in place of the folder");
     for _ in 0..3 {
         let kept = store.keep(&Owner::pruner(None), "text".into());
-        assert_eq!(kept, Err(Unavailable));
+        assert_eq!(kept, Err(StoreUnavailable));
         assert_eq!(fetch(&store, &Receipt::new()), None);
         store.purge();
     }
@@ -456,7 +459,7 @@ fn without_a_folder_texts_are_kept_in_memory() {
 
 #[test]
 fn damaged_texts_are_set_aside_and_leave_in_time() {
-    let (folder, clock) = (Folder::new(), Hands::new());
+    let (folder, clock) = (Folder::new(), ManualClock::new());
     let store = clock.open(folder.path(), PLENTY);
     let good = keep(&store, "good");
     let garbage = [
@@ -511,7 +514,7 @@ fn what_is_not_ours_stays() {
 
 #[test]
 fn a_text_is_not_read_anew_for_each_page() {
-    let (folder, clock) = (Folder::new(), Hands::new());
+    let (folder, clock) = (Folder::new(), ManualClock::new());
     let store = clock.open(folder.path(), PLENTY);
     let receipts = ["one", "two", "three"].map(|text| keep(&store, text));
     let first = fetch(&store, &receipts[0]).unwrap();

@@ -4,7 +4,7 @@
 use narrows_shape::budget::{self, Order};
 use narrows_shape::prune::Fallback;
 
-use super::{LEAST_SHARE, Shaped, Work};
+use super::{LEAST_SHARE, ShapedResult, ShapingRun};
 use crate::recover_tool::Find;
 use crate::recovery_store::Receipt;
 use crate::shaping::blocks::BlockKind;
@@ -13,9 +13,9 @@ use crate::shaping::pieces::{Outcome, Piece};
 /// The maximum length of the digest of a text without matches.
 const NOT_FOUND_CHARS: usize = 4_000;
 
-impl Work<'_> {
+impl ShapingRun<'_> {
     /// Applies a query to every text, whatever its size.
-    pub(super) fn search(&self, find: &Find) -> Result<Shaped, Fallback> {
+    pub(super) fn search(&self, find: &Find) -> Result<ShapedResult, Fallback> {
         let mut pieces = self.pieces();
         pieces.retain(|piece| matches!(piece.block.kind, BlockKind::Text { .. }));
         let room = self.job.policy.max_chars / pieces.len().max(1);

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse as _, Response};
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, CACHE_CONTROL, HeaderValue};
 
-use super::Office;
+use super::AdminState;
 use super::refusal::Refusal;
 use crate::admin::TokenOrigin;
 use crate::http::entry::RequestOrigin;
@@ -19,12 +19,12 @@ mod tests;
 
 /// Authenticates a request and passes it to its route, with the [`TokenOrigin`] of its token.
 pub(super) async fn check(
-    State(office): State<Arc<Office>>,
+    State(admin): State<Arc<AdminState>>,
     mut request: Request,
     next: Next,
 ) -> Response {
     let peer = request.extensions().get().copied();
-    let mut answer = match admit(&office, peer, request.headers()).await {
+    let mut answer = match admit(&admin, peer, request.headers()).await {
         Ok(origin) => {
             request.extensions_mut().insert(origin);
             next.run(request).await
@@ -38,22 +38,22 @@ pub(super) async fn check(
 }
 
 async fn admit(
-    office: &Office,
+    admin: &AdminState,
     peer: Option<RequestOrigin>,
     headers: &HeaderMap,
 ) -> Result<TokenOrigin, Refusal> {
-    if !peer.is_some_and(|peer| office.desk.admits_others() || peer.from_here) {
+    if !peer.is_some_and(|peer| admin.auth.admits_others() || peer.is_local) {
         return Err(Refusal::NotLocal);
     }
     let token = bearer(headers)?;
-    if let Some(origin) = office.desk.recognise(token) {
+    if let Some(origin) = admin.auth.recognise(token) {
         return Ok(origin);
     }
     // The delay slows down guessing. The semaphore limits the number of requests that wait.
-    let Ok(_place) = office.waiting.try_acquire() else {
+    let Ok(_place) = admin.waiting.try_acquire() else {
         return Err(Refusal::TooManyWrongTokens);
     };
-    tokio::time::sleep(office.desk.wrong_token_delay).await;
+    tokio::time::sleep(admin.auth.wrong_token_delay).await;
     Err(Refusal::WrongToken)
 }
 

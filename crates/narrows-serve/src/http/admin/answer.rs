@@ -11,17 +11,17 @@ use http::header::{CONTENT_TYPE, HeaderValue};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-pub(super) use self::call::{Call, Calls};
+pub(super) use self::call::{Calls, RecordedCall};
 pub(super) use self::server::{Server, ServerDetail, ServerDetails, Servers};
 pub(super) use self::session::{Session, SessionDetail, Sessions};
 use crate::admin::{Changed, ConfigurationStatus};
 
 /// A response with a JSON body.
-pub(super) struct Answer<T>(pub(super) StatusCode, pub(super) T);
+pub(super) struct JsonAnswer<T>(pub(super) StatusCode, pub(super) T);
 
-impl<T: Serialize> IntoResponse for Answer<T> {
+impl<T: Serialize> IntoResponse for JsonAnswer<T> {
     fn into_response(self) -> Response {
-        let Answer(status, body) = self;
+        let JsonAnswer(status, body) = self;
         // Structs of strings and numbers always serialize.
         let body = serde_json::to_vec(&body).expect("responses serialize");
         let json = HeaderValue::from_static("application/json");
@@ -80,7 +80,7 @@ impl From<ConfigurationStatus> for Configuration {
 
 /// The result of a change. Each list holds names.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Change {
+pub(super) struct ChangeResult {
     /// New servers.
     added: Vec<String>,
     /// Removed servers.
@@ -119,10 +119,10 @@ pub(super) struct Change {
     warnings: Vec<String>,
 }
 
-impl From<Changed> for Change {
+impl From<Changed> for ChangeResult {
     fn from(changed: Changed) -> Self {
         let applied = changed.applied;
-        Change {
+        ChangeResult {
             added: applied.added,
             removed: applied.removed,
             enabled: applied.enabled,

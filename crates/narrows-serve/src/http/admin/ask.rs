@@ -14,7 +14,7 @@ mod tests;
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Save {
+pub(super) struct SaveOption {
     /// `true` saves the change to the configuration file; otherwise it lasts until the program
     /// ends.
     #[serde(default)]
@@ -26,7 +26,7 @@ pub(super) struct Save {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Which {
+pub(super) struct EndpointQuery {
     /// The name of the endpoint.
     #[serde(default = "default_endpoint")]
     #[param(value_type = String, required = false, default = "default", min_length = 1, max_length = 256)]
@@ -37,7 +37,7 @@ pub(super) struct Which {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Calls {
+pub(super) struct CallFilter {
     /// The maximum number of calls to return, newest first.
     #[serde(default = "some")]
     #[param(value_type = u16, required = false, default = 100, minimum = 1, maximum = 1000)]
@@ -60,7 +60,7 @@ pub(super) struct Calls {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Events {
+pub(super) struct EventOptions {
     /// `true` adds an event for every call, which can be many.
     #[serde(default)]
     #[param(required = false, default = false)]

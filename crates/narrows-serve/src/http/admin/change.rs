@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::Office;
+use super::AdminState;
 use super::answer;
-use super::ask::Save;
+use super::ask::SaveOption;
 use super::refusal::Refusal;
 use crate::admin::{Change, Keep, TokenOrigin};
 
@@ -14,39 +14,39 @@ mod tests;
 /// Executes a change. The change runs in its own task and completes even if the client disconnects,
 /// because it must not be left half done.
 pub(super) async fn make(
-    office: &Arc<Office>,
+    admin: &Arc<AdminState>,
     by: TokenOrigin,
-    save: &Save,
+    save: &SaveOption,
     change: Change,
-) -> Result<answer::Change, Refusal> {
+) -> Result<answer::ChangeResult, Refusal> {
     let keep = if save.save { Keep::File } else { Keep::Memory };
-    let operations = office.desk.operations.clone();
+    let operations = admin.auth.operations.clone();
     let work = async move {
-        let what = told(&change);
+        let what = describe(&change);
         let made = operations.change(change, keep).await;
         let made = made.map_err(Refusal::from);
         // Entries and problems may contain secrets, so only names are logged.
         match &made {
             Ok(changed) => {
                 let saved = changed.saved_to.is_some();
-                tracing::info!(by = by.word(), what, saved, "changed");
+                tracing::info!(by = by.as_str(), what, saved, "changed");
             }
             Err(refusal) => {
-                tracing::info!(by = by.word(), what, why = refusal.code(), "not changed");
+                tracing::info!(by = by.as_str(), what, why = refusal.code(), "not changed");
             }
         }
         made
     };
-    let made = office.edge.tasks.spawn(work).await;
+    let made = admin.edge.tasks.spawn(work).await;
     made.unwrap_or(Err(Refusal::Broken)).map(Into::into)
 }
 
 /// Logs an operation that does not change the configuration.
 pub(super) fn log(by: TokenOrigin, what: &str) {
-    tracing::info!(by = by.word(), what, "done");
+    tracing::info!(by = by.as_str(), what, "done");
 }
 
-fn told(change: &Change) -> String {
+fn describe(change: &Change) -> String {
     match change {
         Change::AddServer { id, .. } => format!("add server {id:?}"),
         Change::ReplaceServer { id, .. } => format!("replace server {id:?}"),

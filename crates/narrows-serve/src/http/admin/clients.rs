@@ -5,12 +5,12 @@ use std::sync::Arc;
 use axum::extract::State;
 use http::StatusCode;
 use narrows_gateway::ClientReport;
-use narrows_gateway::settings::{DoorName, Doors};
+use narrows_gateway::settings::{AllowedEntrypoints, EntrypointName};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::Office;
-use super::answer::Answer;
+use super::AdminState;
+use super::answer::JsonAnswer;
 use super::description::Always;
 use super::given::NoParams;
 
@@ -60,12 +60,12 @@ struct Rate {
     responses((status = 200, description = "The clients", body = Clients), Always)
 )]
 pub(super) async fn list_clients(
-    State(office): State<Arc<Office>>,
+    State(admin): State<Arc<AdminState>>,
     _: NoParams,
-) -> Answer<Clients> {
-    let clients = office.gateway().clients();
+) -> JsonAnswer<Clients> {
+    let clients = admin.gateway().clients();
     let clients = clients.into_iter().map(Client::from).collect();
-    Answer(StatusCode::OK, Clients { clients })
+    JsonAnswer(StatusCode::OK, Clients { clients })
 }
 
 impl From<ClientReport> for Client {
@@ -73,9 +73,11 @@ impl From<ClientReport> for Client {
         Client {
             name: report.name,
             has_token: report.has_token,
-            endpoints: match &report.doors {
-                Doors::All => None,
-                Doors::These(doors) => Some(doors.iter().map(word).collect()),
+            endpoints: match &report.entrypoints {
+                AllowedEntrypoints::All => None,
+                AllowedEntrypoints::These(entrypoints) => {
+                    Some(entrypoints.iter().map(entrypoint_name).collect())
+                }
             },
             preset: report.preset,
             rate: report.rate.map(|rate| Rate {
@@ -93,11 +95,11 @@ impl From<ClientReport> for Client {
 }
 
 /// Returns the entrypoint's name in the configuration.
-fn word(door: &DoorName) -> String {
-    match door {
-        DoorName::Endpoint(name) => name.clone(),
-        DoorName::Server(id) => format!("servers/{id}"),
-        DoorName::AnyServer => "servers/*".to_owned(),
-        DoorName::Pruner => "rpc".to_owned(),
+fn entrypoint_name(entrypoint: &EntrypointName) -> String {
+    match entrypoint {
+        EntrypointName::Endpoint(name) => name.clone(),
+        EntrypointName::Server(id) => format!("servers/{id}"),
+        EntrypointName::AnyServer => "servers/*".to_owned(),
+        EntrypointName::Pruner => "rpc".to_owned(),
     }
 }

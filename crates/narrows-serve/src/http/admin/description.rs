@@ -15,7 +15,7 @@ use utoipa::{IntoParams, IntoResponses, OpenApi as _};
 
 use super::given::NoParams;
 use super::parts;
-use super::refusal::Told;
+use super::refusal::ErrorBody;
 use crate::http::routes::ADMIN;
 
 /// Error responses of every route.
@@ -75,7 +75,7 @@ pub(super) struct NumberInPath {
         description = "State and control of a running gateway. Changes last until the program ends, or are saved to the configuration file with `save=true`.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
-    components(schemas(Told)),
+    components(schemas(ErrorBody)),
     security(("token" = []))
 )]
 struct Frame;
@@ -150,8 +150,8 @@ const REFUSALS: [(&str, &str); 11] = [
 ];
 
 fn refusal(status: &str, description: &str) -> Described {
-    let told = Ref::from_schema_name("Error");
-    let content = ContentBuilder::new().schema(Some(told)).build();
+    let reference = Ref::from_schema_name("Error");
+    let content = ContentBuilder::new().schema(Some(reference)).build();
     let response = ResponseBuilder::new()
         .description(description)
         .content("application/json", content);

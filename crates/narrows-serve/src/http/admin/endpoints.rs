@@ -9,12 +9,12 @@ use http::StatusCode;
 use narrows_gateway::{EndpointReport, Gateway, ListedTool};
 use narrows_shape::estimate_tokens;
 
-use super::answer::{self, Answer, Catalogue, CatalogueTool, Endpoint, Endpoints};
-use super::ask::{PresetChoice, Save, Which};
+use super::answer::{self, Catalogue, CatalogueTool, Endpoint, Endpoints, JsonAnswer};
+use super::ask::{EndpointQuery, PresetChoice, SaveOption};
 use super::description::{Always, ForBodies, ForChanges, ForItems, NameInPath};
-use super::given::{Given, Named, NoParams, Params};
+use super::given::{JsonBody, NameSegment, NoParams, Params};
 use super::refusal::Refusal;
-use super::{Office, change};
+use super::{AdminState, change};
 use crate::admin::{Change, TokenOrigin};
 
 #[cfg(test)]
@@ -28,17 +28,17 @@ mod tests;
     responses((status = 200, description = "The endpoints", body = Endpoints), Always)
 )]
 pub(super) async fn list_endpoints(
-    State(office): State<Arc<Office>>,
+    State(admin): State<Arc<AdminState>>,
     _: NoParams,
-) -> Answer<Endpoints> {
-    let gateway = office.gateway();
+) -> JsonAnswer<Endpoints> {
+    let gateway = admin.gateway();
     let all = gateway.endpoints().into_iter();
     let endpoints = all.map(|report| {
         let tokens = listed(gateway, &report.name).map_or(0, |(_, tokens)| tokens);
         endpoint(report, tokens)
     });
     let endpoints = endpoints.collect();
-    Answer(StatusCode::OK, Endpoints { endpoints })
+    JsonAnswer(StatusCode::OK, Endpoints { endpoints })
 }
 
 /// Sets or removes the preset of an endpoint
@@ -46,10 +46,10 @@ pub(super) async fn list_endpoints(
     put,
     path = "/endpoints/{name}/preset",
     tag = "endpoints",
-    params(NameInPath, Save),
+    params(NameInPath, SaveOption),
     request_body = PresetChoice,
     responses(
-        (status = 200, description = "The result of the change", body = answer::Change),
+        (status = 200, description = "The result of the change", body = answer::ChangeResult),
         Always,
         ForBodies,
         ForItems,
@@ -57,16 +57,16 @@ pub(super) async fn list_endpoints(
     )
 )]
 pub(super) async fn switch_endpoint_preset(
-    State(office): State<Arc<Office>>,
+    State(admin): State<Arc<AdminState>>,
     Extension(by): Extension<TokenOrigin>,
-    Named(endpoint): Named,
-    Params(save): Params<Save>,
-    Given(choice): Given<PresetChoice>,
-) -> Result<Answer<answer::Change>, Refusal> {
+    NameSegment(endpoint): NameSegment,
+    Params(save): Params<SaveOption>,
+    JsonBody(choice): JsonBody<PresetChoice>,
+) -> Result<JsonAnswer<answer::ChangeResult>, Refusal> {
     let preset = choice.preset.map(|name| name.0);
     let change = Change::SwitchPreset { endpoint, preset };
-    let made = change::make(&office, by, &save, change).await?;
-    Ok(Answer(StatusCode::OK, made))
+    let made = change::make(&admin, by, &save, change).await?;
+    Ok(JsonAnswer(StatusCode::OK, made))
 }
 
 /// Lists the tools of an endpoint, as seen by clients without a preset of their own
@@ -74,7 +74,7 @@ pub(super) async fn switch_endpoint_preset(
     get,
     path = "/catalogue",
     tag = "endpoints",
-    params(Which),
+    params(EndpointQuery),
     responses(
         (status = 200, description = "The tools", body = Catalogue),
         Always,
@@ -82,11 +82,11 @@ pub(super) async fn switch_endpoint_preset(
     )
 )]
 pub(super) async fn get_catalogue(
-    State(office): State<Arc<Office>>,
-    Params(which): Params<Which>,
-) -> Result<Answer<Catalogue>, Refusal> {
+    State(admin): State<Arc<AdminState>>,
+    Params(which): Params<EndpointQuery>,
+) -> Result<JsonAnswer<Catalogue>, Refusal> {
     let endpoint = which.endpoint.0;
-    let Some((tools, tokens)) = listed(office.gateway(), &endpoint) else {
+    let Some((tools, tokens)) = listed(admin.gateway(), &endpoint) else {
         return Err(Refusal::Unknown {
             kind: "endpoint",
             name: endpoint,
@@ -97,7 +97,7 @@ pub(super) async fn get_catalogue(
         tools,
         tokens,
     };
-    Ok(Answer(StatusCode::OK, catalogue))
+    Ok(JsonAnswer(StatusCode::OK, catalogue))
 }
 
 /// Returns the tools of an endpoint and their total token estimate.

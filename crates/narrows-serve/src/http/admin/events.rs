@@ -9,7 +9,7 @@ use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::stream;
 use http::header::{CONTENT_TYPE, HeaderValue};
-use narrows_gateway::feed::Happening;
+use narrows_gateway::event_bus::GatewayEvent;
 use narrows_wire::sse;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::Receiver;
@@ -17,7 +17,7 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
-use super::Office;
+use super::AdminState;
 use super::ask;
 use super::description::Always;
 use super::given::Params;
@@ -37,26 +37,26 @@ mod tests;
     get,
     path = "/events",
     tag = "records",
-    params(ask::Events),
+    params(ask::EventOptions),
     responses(
         (status = 200, description = "A stream that stays open until the gateway stops", body = String, content_type = "text/event-stream"),
         Always
     )
 )]
 pub(super) async fn get_events(
-    State(office): State<Arc<Office>>,
-    Params(asked): Params<ask::Events>,
+    State(admin): State<Arc<AdminState>>,
+    Params(asked): Params<ask::EventOptions>,
 ) -> Result<Response, Refusal> {
-    let place = office.listeners.clone().try_acquire_owned();
+    let place = admin.listeners.clone().try_acquire_owned();
     let place = place.map_err(|_| Refusal::TooManyListeners)?;
-    let keep_alive = office.edge.settings.keep_alive;
+    let keep_alive = admin.edge.settings.keep_alive;
     let mut beat = interval_at(Instant::now() + keep_alive, keep_alive);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let watch = Watch {
-        happenings: office.gateway().listen(),
-        calls: asked.calls.then(|| office.gateway().listen_to_calls()),
+    let watch = EventClient {
+        gateway_events: admin.gateway().listen(),
+        calls: asked.calls.then(|| admin.gateway().listen_to_calls()),
         beat,
-        stop: office.edge.stop.clone(),
+        stop: admin.edge.stop.clone(),
         _place: place,
     };
     let bytes = stream::unfold(watch, async |mut watch| {
@@ -73,51 +73,51 @@ pub(super) async fn get_events(
 const AT_ONCE: usize = 16 * 1024;
 
 /// A client that reads the event stream.
-struct Watch {
-    happenings: Receiver<Arc<Happening>>,
+struct EventClient {
+    gateway_events: Receiver<Arc<GatewayEvent>>,
     /// `None` if the client did not ask for call events.
-    calls: Option<Receiver<Arc<Happening>>>,
+    calls: Option<Receiver<Arc<GatewayEvent>>>,
     beat: Interval,
     stop: CancellationToken,
     _place: OwnedSemaphorePermit,
 }
 
-impl Watch {
+impl EventClient {
     /// Returns the next bytes to write; `None` at the end of the stream.
     async fn next(&mut self) -> Option<Bytes> {
         tokio::select! {
             biased;
             () = self.stop.cancelled() => None,
-            heard = self.happenings.recv() => taken(heard, &mut self.happenings),
-            Some((heard, calls)) = next_call(&mut self.calls) => taken(heard, calls),
+            received = self.gateway_events.recv() => taken(received, &mut self.gateway_events),
+            Some((received, calls)) = next_call(&mut self.calls) => taken(received, calls),
             _ = self.beat.tick() => Some(Bytes::from_static(sse::COMMENT)),
         }
     }
 }
 
-type Heard = Result<Arc<Happening>, RecvError>;
+type ReceivedEvent = Result<Arc<GatewayEvent>, RecvError>;
 
 /// Returns `None` if the client did not ask for call events.
 async fn next_call(
-    calls: &mut Option<Receiver<Arc<Happening>>>,
-) -> Option<(Heard, &mut Receiver<Arc<Happening>>)> {
+    calls: &mut Option<Receiver<Arc<GatewayEvent>>>,
+) -> Option<(ReceivedEvent, &mut Receiver<Arc<GatewayEvent>>)> {
     let calls = calls.as_mut()?;
     Some((calls.recv().await, calls))
 }
 
 /// Encodes one event and all further events that are ready. A write for each event would cost more
 /// than encoding it.
-fn taken(heard: Heard, more: &mut Receiver<Arc<Happening>>) -> Option<Bytes> {
-    let first = match heard {
-        Ok(happening) => happening,
+fn taken(received: ReceivedEvent, more: &mut Receiver<Arc<GatewayEvent>>) -> Option<Bytes> {
+    let first = match received {
+        Ok(gateway_event) => gateway_event,
         Err(RecvError::Lagged(count)) => return Some(missed(count)),
         Err(RecvError::Closed) => return None,
     };
     let mut bytes = BytesMut::new();
-    tell(&first, &mut bytes);
+    encode_event(&first, &mut bytes);
     while bytes.len() < AT_ONCE {
         match more.try_recv() {
-            Ok(next) => tell(&next, &mut bytes),
+            Ok(next) => encode_event(&next, &mut bytes),
             Err(TryRecvError::Lagged(count)) => bytes.extend_from_slice(&missed(count)),
             Err(TryRecvError::Empty | TryRecvError::Closed) => break,
         }
@@ -126,15 +126,15 @@ fn taken(heard: Heard, more: &mut Receiver<Arc<Happening>>) -> Option<Bytes> {
 }
 
 #[cfg(test)]
-fn told(happening: &Happening) -> Bytes {
+fn encode_one(gateway_event: &GatewayEvent) -> Bytes {
     let mut bytes = BytesMut::new();
-    tell(happening, &mut bytes);
+    encode_event(gateway_event, &mut bytes);
     bytes.freeze()
 }
 
-fn tell(happening: &Happening, bytes: &mut BytesMut) {
-    let data = serde_json::to_vec(happening).unwrap_or_default();
-    event(happening.name(), data, bytes);
+fn encode_event(gateway_event: &GatewayEvent, bytes: &mut BytesMut) {
+    let data = serde_json::to_vec(gateway_event).unwrap_or_default();
+    event(gateway_event.name(), data, bytes);
 }
 
 fn missed(count: u64) -> Bytes {

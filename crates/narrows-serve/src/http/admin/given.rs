@@ -9,7 +9,7 @@ use narrows_upstream::memory::ClientMemory;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::Office;
+use super::AdminState;
 use super::refusal::Refusal;
 use crate::error::Refused;
 use crate::http::body::{self, BodyLimits};
@@ -27,10 +27,10 @@ pub(super) const MAX_NAME: usize = 256;
 pub(super) struct Name(pub(super) String);
 
 /// The name in the variable segment of the path.
-pub(super) struct Named(pub(super) String);
+pub(super) struct NameSegment(pub(super) String);
 
 /// The number in the variable segment of the path.
-pub(super) struct Numbered(pub(super) u64);
+pub(super) struct NumberSegment(pub(super) u64);
 
 /// The query parameters.
 pub(super) struct Params<T>(pub(super) T);
@@ -43,7 +43,7 @@ pub(super) type NoParams = Params<Nothing>;
 pub(super) struct Nothing {}
 
 /// The JSON body.
-pub(super) struct Given<T>(pub(super) T);
+pub(super) struct JsonBody<T>(pub(super) T);
 
 impl TryFrom<String> for Name {
     type Error = String;
@@ -59,26 +59,26 @@ impl TryFrom<String> for Name {
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Named {
+impl<S: Send + Sync> FromRequestParts<S> for NameSegment {
     type Rejection = Refusal;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Named, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<NameSegment, Refusal> {
         let name = path(parts, state).await?;
         let name = Name::try_from(name).map_err(Refusal::Malformed)?;
-        Ok(Named(name.0))
+        Ok(NameSegment(name.0))
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Numbered {
+impl<S: Send + Sync> FromRequestParts<S> for NumberSegment {
     type Rejection = Refusal;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Numbered, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<NumberSegment, Refusal> {
         let text = path(parts, state).await?;
         // Only the canonical spelling of a number is accepted, not `+1` or `01`.
         let number = text.parse().ok().filter(|n: &u64| n.to_string() == text);
         let number = number.filter(|number| *number > 0);
         let what = || Refusal::Malformed(format!("'{text}' is not a session number"));
-        number.map(Numbered).ok_or_else(what)
+        number.map(NumberSegment).ok_or_else(what)
     }
 }
 
@@ -93,24 +93,27 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     }
 }
 
-impl<T: DeserializeOwned> FromRequest<Arc<Office>> for Given<T> {
+impl<T: DeserializeOwned> FromRequest<Arc<AdminState>> for JsonBody<T> {
     type Rejection = Refusal;
 
-    async fn from_request(request: Request, office: &Arc<Office>) -> Result<Given<T>, Refusal> {
+    async fn from_request(
+        request: Request,
+        admin: &Arc<AdminState>,
+    ) -> Result<JsonBody<T>, Refusal> {
         if !Head::read(request.headers()).is_json() {
             return Err(Refusal::Edge(Refused::ContentType));
         }
         let memory = request.extensions().get::<ClientMemory>().cloned();
-        let memory = memory.unwrap_or_else(|| office.gateway().memory());
+        let memory = memory.unwrap_or_else(|| admin.gateway().memory());
         let limits = BodyLimits {
             max: MAX_BODY,
-            ..office.edge.body_limits(&memory)
+            ..admin.edge.body_limits(&memory)
         };
         let bytes = body::read(request.into_body(), limits, || Ok(())).await;
         let bytes = bytes.map_err(Refusal::Edge)?;
         let value = serde_json::from_slice(&bytes);
         let value = value.map_err(|error| Refusal::Malformed(format!("invalid body: {error}")))?;
-        Ok(Given(value))
+        Ok(JsonBody(value))
     }
 }
 

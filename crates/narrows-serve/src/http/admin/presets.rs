@@ -7,13 +7,13 @@ use axum::extract::State;
 use http::StatusCode;
 use serde_json::{Map, Value};
 
-use super::answer::{self, Answer, Preset, Presets};
-use super::ask::Save;
+use super::answer::{self, JsonAnswer, Preset, Presets};
+use super::ask::SaveOption;
 use super::description::{Always, ForBodies, ForChanges, ForItems, IdInPath};
 use super::entry::PresetConfig;
-use super::given::{Given, Named, NoParams, Params};
+use super::given::{JsonBody, NameSegment, NoParams, Params};
 use super::refusal::Refusal;
-use super::{Office, change};
+use super::{AdminState, change};
 use crate::admin::{Change, TokenOrigin};
 
 /// Lists all presets
@@ -24,10 +24,10 @@ use crate::admin::{Change, TokenOrigin};
     responses((status = 200, description = "The presets", body = Presets), Always)
 )]
 pub(super) async fn list_presets(
-    State(office): State<Arc<Office>>,
+    State(admin): State<Arc<AdminState>>,
     _: NoParams,
-) -> Answer<Presets> {
-    let gateway = office.gateway();
+) -> JsonAnswer<Presets> {
+    let gateway = admin.gateway();
     let (endpoints, sessions) = (gateway.endpoints(), gateway.sessions());
     let all = gateway.presets();
     let presets = all.iter().map(|preset| {
@@ -48,7 +48,7 @@ pub(super) async fn list_presets(
         }
     });
     let presets = presets.collect();
-    Answer(StatusCode::OK, Presets { presets })
+    JsonAnswer(StatusCode::OK, Presets { presets })
 }
 
 /// Adds or replaces a preset
@@ -56,31 +56,31 @@ pub(super) async fn list_presets(
     put,
     path = "/presets/{id}",
     tag = "presets",
-    params(IdInPath, Save),
+    params(IdInPath, SaveOption),
     request_body = PresetConfig,
     responses(
-        (status = 200, description = "The preset was replaced", body = answer::Change),
-        (status = 201, description = "The preset was added", body = answer::Change),
+        (status = 200, description = "The preset was replaced", body = answer::ChangeResult),
+        (status = 201, description = "The preset was added", body = answer::ChangeResult),
         Always,
         ForBodies,
         ForChanges
     )
 )]
 pub(super) async fn put_preset(
-    State(office): State<Arc<Office>>,
+    State(admin): State<Arc<AdminState>>,
     Extension(by): Extension<TokenOrigin>,
-    Named(id): Named,
-    Params(save): Params<Save>,
-    Given(entry): Given<Map<String, Value>>,
-) -> Result<Answer<answer::Change>, Refusal> {
-    let presets = office.gateway().presets();
+    NameSegment(id): NameSegment,
+    Params(save): Params<SaveOption>,
+    JsonBody(entry): JsonBody<Map<String, Value>>,
+) -> Result<JsonAnswer<answer::ChangeResult>, Refusal> {
+    let presets = admin.gateway().presets();
     let status = match presets.iter().any(|preset| **preset.id() == *id) {
         true => StatusCode::OK,
         false => StatusCode::CREATED,
     };
     let entry = entry.into();
-    let made = change::make(&office, by, &save, Change::PutPreset { id, entry }).await?;
-    Ok(Answer(status, made))
+    let made = change::make(&admin, by, &save, Change::PutPreset { id, entry }).await?;
+    Ok(JsonAnswer(status, made))
 }
 
 /// Removes a preset
@@ -88,20 +88,20 @@ pub(super) async fn put_preset(
     delete,
     path = "/presets/{id}",
     tag = "presets",
-    params(IdInPath, Save),
+    params(IdInPath, SaveOption),
     responses(
-        (status = 200, description = "The result of the change", body = answer::Change),
+        (status = 200, description = "The result of the change", body = answer::ChangeResult),
         Always,
         ForItems,
         ForChanges
     )
 )]
 pub(super) async fn remove_preset(
-    State(office): State<Arc<Office>>,
+    State(admin): State<Arc<AdminState>>,
     Extension(by): Extension<TokenOrigin>,
-    Named(id): Named,
-    Params(save): Params<Save>,
-) -> Result<Answer<answer::Change>, Refusal> {
-    let made = change::make(&office, by, &save, Change::RemovePreset { id }).await?;
-    Ok(Answer(StatusCode::OK, made))
+    NameSegment(id): NameSegment,
+    Params(save): Params<SaveOption>,
+) -> Result<JsonAnswer<answer::ChangeResult>, Refusal> {
+    let made = change::make(&admin, by, &save, Change::RemovePreset { id }).await?;
+    Ok(JsonAnswer(StatusCode::OK, made))
 }

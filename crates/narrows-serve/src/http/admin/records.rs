@@ -5,12 +5,12 @@ use std::sync::Arc;
 use axum::extract::State;
 use http::StatusCode;
 use narrows_gateway::Saved;
-use narrows_gateway::feed::CallRecord;
+use narrows_gateway::event_bus::CallRecord;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::Office;
-use super::answer::{Answer, Call, Calls};
+use super::AdminState;
+use super::answer::{Calls, JsonAnswer, RecordedCall};
 use super::ask;
 use super::description::Always;
 use super::given::{Name, NoParams, Params};
@@ -55,18 +55,20 @@ struct Sums {
     get,
     path = "/calls",
     tag = "records",
-    params(ask::Calls),
+    params(ask::CallFilter),
     responses((status = 200, description = "The calls", body = Calls), Always)
 )]
 pub(super) async fn list_calls(
-    State(office): State<Arc<Office>>,
-    Params(which): Params<ask::Calls>,
-) -> Answer<Calls> {
-    let all = office.gateway().calls();
+    State(admin): State<Arc<AdminState>>,
+    Params(which): Params<ask::CallFilter>,
+) -> JsonAnswer<Calls> {
+    let all = admin.gateway().calls();
     let fitting = all.iter().filter(|call| which.fits(call));
-    let calls = fitting.take(which.limit.0).map(|call| Call::from(&**call));
+    let calls = fitting
+        .take(which.limit.0)
+        .map(|call| RecordedCall::from(&**call));
     let calls = calls.collect();
-    Answer(StatusCode::OK, Calls { calls })
+    JsonAnswer(StatusCode::OK, Calls { calls })
 }
 
 /// Returns the savings from shaping results since the start
@@ -76,11 +78,14 @@ pub(super) async fn list_calls(
     tag = "records",
     responses((status = 200, description = "The sums", body = Savings), Always)
 )]
-pub(super) async fn get_savings(State(office): State<Arc<Office>>, _: NoParams) -> Answer<Savings> {
-    Answer(StatusCode::OK, office.gateway().savings().into())
+pub(super) async fn get_savings(
+    State(admin): State<Arc<AdminState>>,
+    _: NoParams,
+) -> JsonAnswer<Savings> {
+    JsonAnswer(StatusCode::OK, admin.gateway().savings().into())
 }
 
-impl ask::Calls {
+impl ask::CallFilter {
     fn fits(&self, call: &CallRecord) -> bool {
         let is = |wanted: &Option<Name>, found: Option<&str>| match wanted {
             Some(wanted) => found == Some(&*wanted.0),

@@ -9,7 +9,7 @@ use narrows_gateway::SwitchError;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::answer::Answer;
+use super::answer::JsonAnswer;
 use super::{MAX_LISTENERS, MAX_WAITING};
 use crate::admin::{LeftOutServer, Rejected};
 use crate::error::Refused;
@@ -49,15 +49,15 @@ pub(super) enum Refusal {
 /// The body of an error response.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Error)]
-pub(super) struct Told {
-    error: ToldError,
+pub(super) struct ErrorBody {
+    error: ErrorDetail,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ErrorDetail)]
-struct ToldError {
+struct ErrorDetail {
     /// Stable error code.
-    #[schema(value_type = Word)]
+    #[schema(value_type = ErrorCode)]
     code: &'static str,
     /// Message for display.
     message: String,
@@ -74,7 +74,7 @@ struct ToldError {
     dead_code,
     reason = "used only for the OpenAPI description; a test compares it with the actual codes"
 )]
-enum Word {
+enum ErrorCode {
     Malformed,
     Unauthorized,
     Forbidden,
@@ -176,13 +176,13 @@ impl Refusal {
         text.into()
     }
 
-    fn told(&self) -> Told {
+    fn to_body(&self) -> ErrorBody {
         let problems = match self {
             Refusal::Rejected(Rejected::Invalid(problems)) => problems.clone(),
             _ => Vec::new(),
         };
-        Told {
-            error: ToldError {
+        ErrorBody {
+            error: ErrorDetail {
                 code: self.code(),
                 message: self.message().into_owned(),
                 problems,
@@ -193,7 +193,7 @@ impl Refusal {
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let mut answer = Answer(self.status(), self.told()).into_response();
+        let mut answer = JsonAnswer(self.status(), self.to_body()).into_response();
         let headers = answer.headers_mut();
         match self.status() {
             StatusCode::UNAUTHORIZED => {

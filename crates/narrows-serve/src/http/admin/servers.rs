@@ -8,12 +8,12 @@ use http::StatusCode;
 use narrows_gateway::{Gateway, UpstreamReport};
 use narrows_upstream::State as UpstreamState;
 
-use super::answer::{self, Answer, Server, ServerDetail, ServerDetails, Servers};
-use super::ask::{NewServer, OtherServer, Save};
+use super::answer::{self, JsonAnswer, Server, ServerDetail, ServerDetails, Servers};
+use super::ask::{NewServer, OtherServer, SaveOption};
 use super::description::{Always, ForBodies, ForChanges, ForConflicts, ForItems, IdInPath};
-use super::given::{Given, Named, NoParams, Params};
+use super::given::{JsonBody, NameSegment, NoParams, Params};
 use super::refusal::Refusal;
-use super::{Office, change};
+use super::{AdminState, change};
 use crate::admin::{Change, LeftOutServer, TokenOrigin};
 
 /// Lists all servers in configuration order
@@ -24,15 +24,15 @@ use crate::admin::{Change, LeftOutServer, TokenOrigin};
     responses((status = 200, description = "The servers", body = Servers), Always)
 )]
 pub(super) async fn list_servers(
-    State(office): State<Arc<Office>>,
+    State(admin): State<Arc<AdminState>>,
     _: NoParams,
-) -> Answer<Servers> {
-    let report = office.gateway().report();
+) -> JsonAnswer<Servers> {
+    let report = admin.gateway().report();
     let mut servers: Vec<Server> = report.iter().map(Server::from).collect();
-    for out in &office.desk.operations.status().left_out {
+    for out in &admin.auth.operations.status().left_out {
         servers.insert(out.place.min(servers.len()), Server::from(out));
     }
-    Answer(StatusCode::OK, Servers { servers })
+    JsonAnswer(StatusCode::OK, Servers { servers })
 }
 
 /// Adds a server
@@ -40,27 +40,27 @@ pub(super) async fn list_servers(
     post,
     path = "/servers",
     tag = "servers",
-    params(Save),
+    params(SaveOption),
     request_body = NewServer,
     responses(
-        (status = 201, description = "The result of the change", body = answer::Change),
+        (status = 201, description = "The result of the change", body = answer::ChangeResult),
         Always,
         ForBodies,
         ForChanges
     )
 )]
 pub(super) async fn add_server(
-    State(office): State<Arc<Office>>,
+    State(admin): State<Arc<AdminState>>,
     Extension(by): Extension<TokenOrigin>,
-    Params(save): Params<Save>,
-    Given(server): Given<NewServer>,
-) -> Result<Answer<answer::Change>, Refusal> {
+    Params(save): Params<SaveOption>,
+    JsonBody(server): JsonBody<NewServer>,
+) -> Result<JsonAnswer<answer::ChangeResult>, Refusal> {
     let change = Change::AddServer {
         id: server.id.0,
         entry: server.config.into(),
     };
-    let made = change::make(&office, by, &save, change).await?;
-    Ok(Answer(StatusCode::CREATED, made))
+    let made = change::make(&admin, by, &save, change).await?;
+    Ok(JsonAnswer(StatusCode::CREATED, made))
 }
 
 /// Returns a server and its tools
@@ -76,15 +76,15 @@ pub(super) async fn add_server(
     )
 )]
 pub(super) async fn get_server(
-    State(office): State<Arc<Office>>,
-    Named(id): Named,
+    State(admin): State<Arc<AdminState>>,
+    NameSegment(id): NameSegment,
     _: NoParams,
-) -> Result<Answer<ServerDetails>, Refusal> {
-    let details = match left_out(&office, &id) {
+) -> Result<JsonAnswer<ServerDetails>, Refusal> {
+    let details = match left_out(&admin, &id) {
         Some(out) => ServerDetails::from(&out),
-        None => ServerDetails::from(&report(office.gateway(), id)?),
+        None => ServerDetails::from(&report(admin.gateway(), id)?),
     };
-    Ok(Answer(StatusCode::OK, details))
+    Ok(JsonAnswer(StatusCode::OK, details))
 }
 
 /// Replaces the configuration of a server
@@ -92,10 +92,10 @@ pub(super) async fn get_server(
     put,
     path = "/servers/{id}",
     tag = "servers",
-    params(IdInPath, Save),
+    params(IdInPath, SaveOption),
     request_body = OtherServer,
     responses(
-        (status = 200, description = "The result of the change", body = answer::Change),
+        (status = 200, description = "The result of the change", body = answer::ChangeResult),
         Always,
         ForBodies,
         ForItems,
@@ -103,15 +103,15 @@ pub(super) async fn get_server(
     )
 )]
 pub(super) async fn replace_server(
-    State(office): State<Arc<Office>>,
+    State(admin): State<Arc<AdminState>>,
     Extension(by): Extension<TokenOrigin>,
-    Named(id): Named,
-    Params(save): Params<Save>,
-    Given(server): Given<OtherServer>,
-) -> Result<Answer<answer::Change>, Refusal> {
+    NameSegment(id): NameSegment,
+    Params(save): Params<SaveOption>,
+    JsonBody(server): JsonBody<OtherServer>,
+) -> Result<JsonAnswer<answer::ChangeResult>, Refusal> {
     let entry = server.config.into();
-    let made = change::make(&office, by, &save, Change::ReplaceServer { id, entry }).await?;
-    Ok(Answer(StatusCode::OK, made))
+    let made = change::make(&admin, by, &save, Change::ReplaceServer { id, entry }).await?;
+    Ok(JsonAnswer(StatusCode::OK, made))
 }
 
 /// Removes a server
@@ -119,22 +119,22 @@ pub(super) async fn replace_server(
     delete,
     path = "/servers/{id}",
     tag = "servers",
-    params(IdInPath, Save),
+    params(IdInPath, SaveOption),
     responses(
-        (status = 200, description = "The result of the change", body = answer::Change),
+        (status = 200, description = "The result of the change", body = answer::ChangeResult),
         Always,
         ForItems,
         ForChanges
     )
 )]
 pub(super) async fn remove_server(
-    State(office): State<Arc<Office>>,
+    State(admin): State<Arc<AdminState>>,
     Extension(by): Extension<TokenOrigin>,
-    Named(id): Named,
-    Params(save): Params<Save>,
-) -> Result<Answer<answer::Change>, Refusal> {
-    let made = change::make(&office, by, &save, Change::RemoveServer { id }).await?;
-    Ok(Answer(StatusCode::OK, made))
+    NameSegment(id): NameSegment,
+    Params(save): Params<SaveOption>,
+) -> Result<JsonAnswer<answer::ChangeResult>, Refusal> {
+    let made = change::make(&admin, by, &save, Change::RemoveServer { id }).await?;
+    Ok(JsonAnswer(StatusCode::OK, made))
 }
 
 /// Enables a server
@@ -142,23 +142,23 @@ pub(super) async fn remove_server(
     post,
     path = "/servers/{id}/enable",
     tag = "servers",
-    params(IdInPath, Save),
+    params(IdInPath, SaveOption),
     responses(
-        (status = 200, description = "The result of the change", body = answer::Change),
+        (status = 200, description = "The result of the change", body = answer::ChangeResult),
         Always,
         ForItems,
         ForChanges
     )
 )]
 pub(super) async fn enable_server(
-    State(office): State<Arc<Office>>,
+    State(admin): State<Arc<AdminState>>,
     Extension(by): Extension<TokenOrigin>,
-    Named(id): Named,
-    Params(save): Params<Save>,
-) -> Result<Answer<answer::Change>, Refusal> {
+    NameSegment(id): NameSegment,
+    Params(save): Params<SaveOption>,
+) -> Result<JsonAnswer<answer::ChangeResult>, Refusal> {
     let enabled = true;
-    let made = change::make(&office, by, &save, Change::EnableServer { id, enabled }).await?;
-    Ok(Answer(StatusCode::OK, made))
+    let made = change::make(&admin, by, &save, Change::EnableServer { id, enabled }).await?;
+    Ok(JsonAnswer(StatusCode::OK, made))
 }
 
 /// Disables a server
@@ -166,23 +166,23 @@ pub(super) async fn enable_server(
     post,
     path = "/servers/{id}/disable",
     tag = "servers",
-    params(IdInPath, Save),
+    params(IdInPath, SaveOption),
     responses(
-        (status = 200, description = "The result of the change", body = answer::Change),
+        (status = 200, description = "The result of the change", body = answer::ChangeResult),
         Always,
         ForItems,
         ForChanges
     )
 )]
 pub(super) async fn disable_server(
-    State(office): State<Arc<Office>>,
+    State(admin): State<Arc<AdminState>>,
     Extension(by): Extension<TokenOrigin>,
-    Named(id): Named,
-    Params(save): Params<Save>,
-) -> Result<Answer<answer::Change>, Refusal> {
+    NameSegment(id): NameSegment,
+    Params(save): Params<SaveOption>,
+) -> Result<JsonAnswer<answer::ChangeResult>, Refusal> {
     let enabled = false;
-    let made = change::make(&office, by, &save, Change::EnableServer { id, enabled }).await?;
-    Ok(Answer(StatusCode::OK, made))
+    let made = change::make(&admin, by, &save, Change::EnableServer { id, enabled }).await?;
+    Ok(JsonAnswer(StatusCode::OK, made))
 }
 
 /// Restarts a server
@@ -199,15 +199,15 @@ pub(super) async fn disable_server(
     )
 )]
 pub(super) async fn restart_server(
-    State(office): State<Arc<Office>>,
+    State(admin): State<Arc<AdminState>>,
     Extension(by): Extension<TokenOrigin>,
-    Named(id): Named,
+    NameSegment(id): NameSegment,
     _: NoParams,
-) -> Result<Answer<ServerDetail>, Refusal> {
-    if let Some(out) = left_out(&office, &id) {
+) -> Result<JsonAnswer<ServerDetail>, Refusal> {
+    if let Some(out) = left_out(&admin, &id) {
         return Err(Refusal::LeftOut(out));
     }
-    let gateway = office.gateway();
+    let gateway = admin.gateway();
     let before = report(gateway, id)?;
     if matches!(before.state, UpstreamState::Disabled) || !gateway.restart(&before.id) {
         return Err(Refusal::Disabled(before.id));
@@ -215,12 +215,12 @@ pub(super) async fn restart_server(
     change::log(by, &format!("restart server {:?}", before.id));
     let now = report(gateway, before.id)?;
     let server = Server::from(&now);
-    Ok(Answer(StatusCode::ACCEPTED, ServerDetail { server }))
+    Ok(JsonAnswer(StatusCode::ACCEPTED, ServerDetail { server }))
 }
 
 /// Returns the server with this id if it cannot start with its current configuration.
-fn left_out(office: &Office, id: &str) -> Option<LeftOutServer> {
-    let all = office.desk.operations.status().left_out;
+fn left_out(admin: &AdminState, id: &str) -> Option<LeftOutServer> {
+    let all = admin.auth.operations.status().left_out;
     all.into_iter().find(|out| out.id == id)
 }
 

@@ -6,12 +6,12 @@ use axum::Extension;
 use axum::extract::State;
 use http::StatusCode;
 
-use super::answer::{Answer, Session, SessionDetail, Sessions};
+use super::answer::{JsonAnswer, Session, SessionDetail, Sessions};
 use super::ask::PresetChoice;
 use super::description::{Always, ForBodies, ForItems, NumberInPath};
-use super::given::{Given, NoParams, Numbered};
+use super::given::{JsonBody, NoParams, NumberSegment};
 use super::refusal::Refusal;
-use super::{Office, change};
+use super::{AdminState, change};
 use crate::admin::TokenOrigin;
 
 /// Lists all sessions, oldest first
@@ -22,12 +22,12 @@ use crate::admin::TokenOrigin;
     responses((status = 200, description = "The sessions", body = Sessions), Always)
 )]
 pub(super) async fn list_sessions(
-    State(office): State<Arc<Office>>,
+    State(admin): State<Arc<AdminState>>,
     _: NoParams,
-) -> Answer<Sessions> {
-    let all = office.gateway().sessions().into_iter();
+) -> JsonAnswer<Sessions> {
+    let all = admin.gateway().sessions().into_iter();
     let sessions = all.map(Session::from).collect();
-    Answer(StatusCode::OK, Sessions { sessions })
+    JsonAnswer(StatusCode::OK, Sessions { sessions })
 }
 
 /// Sets the preset of a session, or restores that of its endpoint
@@ -45,20 +45,20 @@ pub(super) async fn list_sessions(
     )
 )]
 pub(super) async fn switch_session_preset(
-    State(office): State<Arc<Office>>,
+    State(admin): State<Arc<AdminState>>,
     Extension(by): Extension<TokenOrigin>,
-    Numbered(number): Numbered,
+    NumberSegment(number): NumberSegment,
     _: NoParams,
-    Given(choice): Given<PresetChoice>,
-) -> Result<Answer<SessionDetail>, Refusal> {
-    let gateway = office.gateway();
+    JsonBody(choice): JsonBody<PresetChoice>,
+) -> Result<JsonAnswer<SessionDetail>, Refusal> {
+    let gateway = admin.gateway();
     let preset = choice.preset.map(|name| name.0);
     gateway.switch_session(number, preset.as_deref())?;
     change::log(by, &format!("use preset {preset:?} for session {number}"));
     let mut all = gateway.sessions().into_iter();
     let found = all.find(|session| session.number == number);
     let session = found.ok_or_else(|| unknown(number))?.into();
-    Ok(Answer(StatusCode::OK, SessionDetail { session }))
+    Ok(JsonAnswer(StatusCode::OK, SessionDetail { session }))
 }
 
 /// Ends a session
@@ -70,12 +70,12 @@ pub(super) async fn switch_session_preset(
     responses((status = 204, description = "The session has ended"), Always, ForItems)
 )]
 pub(super) async fn end_session(
-    State(office): State<Arc<Office>>,
+    State(admin): State<Arc<AdminState>>,
     Extension(by): Extension<TokenOrigin>,
-    Numbered(number): Numbered,
+    NumberSegment(number): NumberSegment,
     _: NoParams,
 ) -> Result<StatusCode, Refusal> {
-    if !office.gateway().end_session(number) {
+    if !admin.gateway().end_session(number) {
         return Err(unknown(number));
     }
     change::log(by, &format!("end session {number}"));

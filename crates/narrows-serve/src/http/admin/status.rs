@@ -6,8 +6,8 @@ use axum::extract::State;
 use http::StatusCode;
 use narrows_upstream::State as UpstreamState;
 
-use super::Office;
-use super::answer::{Answer, ServerCounts, Status};
+use super::AdminState;
+use super::answer::{JsonAnswer, ServerCounts, Status};
 use super::description::Always;
 use super::given::NoParams;
 
@@ -18,12 +18,15 @@ use super::given::NoParams;
     tag = "status",
     responses((status = 200, description = "The state", body = Status), Always)
 )]
-pub(super) async fn get_status(State(office): State<Arc<Office>>, _: NoParams) -> Answer<Status> {
-    let gateway = office.gateway();
+pub(super) async fn get_status(
+    State(admin): State<Arc<AdminState>>,
+    _: NoParams,
+) -> JsonAnswer<Status> {
+    let gateway = admin.gateway();
     let health = gateway.health();
     let report = gateway.report();
     let is_off = |state: &UpstreamState| matches!(state, UpstreamState::Disabled);
-    let configuration = office.desk.operations.status();
+    let configuration = admin.auth.operations.status();
     let status = Status {
         version: env!("CARGO_PKG_VERSION"),
         uptime_s: health.uptime.as_secs(),
@@ -38,5 +41,5 @@ pub(super) async fn get_status(State(office): State<Arc<Office>>, _: NoParams) -
         sessions: gateway.sessions().len(),
         configuration: configuration.into(),
     };
-    Answer(StatusCode::OK, status)
+    JsonAnswer(StatusCode::OK, status)
 }

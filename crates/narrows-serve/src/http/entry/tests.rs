@@ -28,7 +28,7 @@ fn what_is_no_bearer_token_is_a_token_of_nobody() {
 #[test]
 fn only_who_speaks_for_itself_on_this_machine_is_from_here() {
     let from = |peer: &str, headers: &HeaderMap| {
-        is_from_here(&Head::read(headers), peer.parse().expect("an address"))
+        is_local_request(&Head::read(headers), peer.parse().expect("an address"))
     };
     let plain = HeaderMap::new();
     for peer in ["127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1"] {

@@ -22,7 +22,7 @@ use narrows_upstream::timers::{Timer, Timers};
 use narrows_wire::{Id, Incoming, Message, decode, encode_error};
 use tokio_util::task::TaskTracker;
 
-use super::{Edge, Found, PostHead, begin};
+use super::{Edge, PostHead, SessionLookup, begin};
 use crate::call::{Answer, Call, Step, encode_batch};
 use crate::error::{self, Refused};
 use crate::hello::Hello;
@@ -36,15 +36,15 @@ use crate::http::{answer, entry};
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// A refusal and the id of the request that it answers.
-pub(in crate::http) struct Refusal {
+pub(in crate::http) struct PostRefusal {
     id: Option<Id>,
     why: Refused,
 }
 
-impl Refusal {
-    fn of(id: &Id, why: Refused) -> Refusal {
+impl PostRefusal {
+    fn of(id: &Id, why: Refused) -> PostRefusal {
         let id = Some(id.clone());
-        Refusal { id, why }
+        PostRefusal { id, why }
     }
 
     pub(in crate::http) fn into_answer(self) -> Response<Body> {
@@ -53,9 +53,9 @@ impl Refusal {
     }
 }
 
-impl From<Refused> for Refusal {
-    fn from(why: Refused) -> Refusal {
-        Refusal { id: None, why }
+impl From<Refused> for PostRefusal {
+    fn from(why: Refused) -> PostRefusal {
+        PostRefusal { id: None, why }
     }
 }
 
@@ -68,7 +68,7 @@ pub(in crate::http) async fn post(
     own: impl FnOnce(&Principal) -> ClientMemory,
     body: RequestBody,
     headers: HeaderMap,
-) -> Result<Response<Body>, Refusal> {
+) -> Result<Response<Body>, PostRefusal> {
     let Received {
         message,
         bytes,
@@ -95,7 +95,7 @@ pub(in crate::http) async fn post(
     match message {
         Message::Request(request) if &*request.method == "initialize" => {
             let hello = Hello::read(request.params.as_ref());
-            let hello = hello.map_err(|why| Refusal::of(&request.id, why))?;
+            let hello = hello.map_err(|why| PostRefusal::of(&request.id, why))?;
             // Boxed, like the batch, so that the future of an ordinary request does not reserve
             // space for these rare cases.
             Box::pin(initialize(
@@ -105,9 +105,9 @@ pub(in crate::http) async fn post(
         }
         Message::Request(request) => {
             let session = found.session();
-            let session = session.map_err(|why| Refusal::of(&request.id, why))?;
+            let session = session.map_err(|why| PostRefusal::of(&request.id, why))?;
             let call = Call::one(&session.session, request, permit);
-            let mut waiting = Waiting::new(edge, call, accept);
+            let mut waiting = UndecidedCall::new(edge, call, accept);
             let first = poll_fn(|cx| waiting.poll_step(cx)).await;
             Ok(begun(edge, &session, waiting, first, headers))
         }
@@ -142,8 +142,8 @@ async fn receive(
     let mut permit = None;
     let without_session;
     let memory = match &head.found {
-        Found::Session(session) => session.session.memory(),
-        Found::Nothing(_) => {
+        SessionLookup::Session(session) => session.session.memory(),
+        SessionLookup::Nothing(_) => {
             without_session = own(&head.principal);
             &without_session
         }
@@ -173,10 +173,16 @@ async fn initialize(
     id: Id,
     hello: Hello,
     accept: Accept,
-) -> Result<Response<Body>, Refusal> {
+) -> Result<Response<Body>, PostRefusal> {
     let Hello { revision, client } = hello;
     let gateway = &edge.gateway;
-    let opening = gateway.open(target.door(), principal, Lifetime::Idle, revision, client);
+    let opening = gateway.open(
+        target.entrypoint(),
+        principal,
+        Lifetime::Idle,
+        revision,
+        client,
+    );
     let opened: Opened = match opening.await {
         Some(Ok(opened)) => opened,
         Some(Err(failure)) => {
@@ -186,7 +192,7 @@ async fn initialize(
                 None => answer::message(error::open_status(&failure), body),
             });
         }
-        None => return Err(Refusal::of(&id, Refused::UnknownEndpoint)),
+        None => return Err(PostRefusal::of(&id, Refused::UnknownEndpoint)),
     };
     let result = opened.result.clone();
     let name = HeaderValue::from_str(opened.session.id())
@@ -212,24 +218,24 @@ async fn initialize(
 fn begun(
     edge: &Edge,
     session: &HttpSession,
-    waiting: Waiting<'_>,
-    first: First,
+    waiting: UndecidedCall<'_>,
+    first: FirstStep,
     headers: HeaderMap,
 ) -> Response<Body> {
     match first {
-        First::Answer(Answer::Result(id, result)) => {
+        FirstStep::Answer(Answer::Result(id, result)) => {
             let answer = answer::json_in(headers, StatusCode::OK, Body::result(&id, result));
             answer::charged_to(answer, session.session.memory())
         }
-        First::Answer(Answer::Limited { id, error, after }) => {
+        FirstStep::Answer(Answer::Limited { id, error, after }) => {
             // With another status, clients would consider the connection broken and abandon their
             // other requests on it.
             answer::limited(StatusCode::OK, after, encode_error(Some(&id), &error))
         }
-        First::Answer(answer) => whole(answer.encode(session.session.memory())),
-        First::Event(message) => stream(edge, session, waiting.leave(), vec![message]),
-        First::Silence => stream(edge, session, waiting.leave(), Vec::new()),
-        First::End => whole(None),
+        FirstStep::Answer(answer) => whole(answer.encode(session.session.memory())),
+        FirstStep::Event(message) => stream(edge, session, waiting.into_call(), vec![message]),
+        FirstStep::Silence => stream(edge, session, waiting.into_call(), Vec::new()),
+        FirstStep::End => whole(None),
     }
 }
 
@@ -241,14 +247,14 @@ async fn run_batch(
     call: Call,
     accept: Accept,
 ) -> Response<Body> {
-    let mut waiting = Waiting::new(edge, call, accept);
+    let mut waiting = UndecidedCall::new(edge, call, accept);
     let mut answers = Vec::new();
     let event = loop {
         match poll_fn(|cx| waiting.poll_step(cx)).await {
-            First::Answer(answer) => answers.push(answer),
-            First::Event(message) => break Some(message),
-            First::Silence => break None,
-            First::End => {
+            FirstStep::Answer(answer) => answers.push(answer),
+            FirstStep::Event(message) => break Some(message),
+            FirstStep::Silence => break None,
+            FirstStep::End => {
                 let memory = session.session.memory();
                 return answer::charged_to(whole(encode_batch(&answers, memory)), memory);
             }
@@ -259,7 +265,7 @@ async fn run_batch(
         .filter_map(|answer| answer.encode(session.session.memory()))
         .chain(event)
         .collect();
-    stream(edge, session, waiting.leave(), before)
+    stream(edge, session, waiting.into_call(), before)
 }
 
 /// Returns a JSON response, or 202 if there is no message because the client cancelled the request.
@@ -279,49 +285,49 @@ fn stream(edge: &Edge, session: &HttpSession, call: Call, before: Vec<Bytes>) ->
 /// A call whose response has no format yet. If the connection breaks, the call continues, because a
 /// disconnect does not cancel it. Its messages cannot be resumed then, since the client has
 /// received no event id.
-struct Waiting<'e> {
+struct UndecidedCall<'e> {
     call: Option<Call>,
     tasks: &'e TaskTracker,
     /// The time that the call may stay silent; `None` if the client reads no events.
-    patience: Option<Duration>,
+    json_timeout: Option<Duration>,
     timers: &'e Arc<Timers>,
     silence: Option<Timer>,
 }
 
-enum First {
+enum FirstStep {
     Event(Bytes),
     Answer(Answer),
     Silence,
     End,
 }
 
-impl<'e> Waiting<'e> {
-    fn new(edge: &'e Edge, mut call: Call, accept: Accept) -> Waiting<'e> {
-        let patience = match accept {
+impl<'e> UndecidedCall<'e> {
+    fn new(edge: &'e Edge, mut call: Call, accept: Accept) -> UndecidedCall<'e> {
+        let json_timeout = match accept {
             Accept { events: false, .. } => {
-                call.deafen();
+                call.close_events();
                 None
             }
             // A client that accepts only events gets its stream at once.
             Accept { json: false, .. } => Some(Duration::ZERO),
             Accept { .. } => Some(edge.settings.keep_alive),
         };
-        Waiting {
+        UndecidedCall {
             call: Some(call),
             tasks: &edge.tasks,
-            patience,
+            json_timeout,
             timers: &edge.keep_alive_timers,
             silence: None,
         }
     }
 
     /// Polls for the next step of the call or the end of its silence limit.
-    fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<First> {
-        if self.patience == Some(Duration::ZERO) {
-            return Poll::Ready(First::Silence);
+    fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<FirstStep> {
+        if self.json_timeout == Some(Duration::ZERO) {
+            return Poll::Ready(FirstStep::Silence);
         }
         let Some(call) = &mut self.call else {
-            return Poll::Ready(First::End);
+            return Poll::Ready(FirstStep::End);
         };
         if let Poll::Ready(step) = call.poll_step(cx) {
             // A call that is over needs no task to finish it.
@@ -329,30 +335,30 @@ impl<'e> Waiting<'e> {
                 self.call = None;
             }
             return Poll::Ready(match step {
-                Some(Step::Event(message)) => First::Event(message),
-                Some(Step::Answer(answer)) => First::Answer(answer),
-                None => First::End,
+                Some(Step::Event(message)) => FirstStep::Event(message),
+                Some(Step::Answer(answer)) => FirstStep::Answer(answer),
+                None => FirstStep::End,
             });
         }
-        let Some(patience) = self.patience else {
+        let Some(json_timeout) = self.json_timeout else {
             return Poll::Pending;
         };
         let silence = self
             .silence
-            .get_or_insert_with(|| self.timers.sleep(patience));
-        Pin::new(silence).poll(cx).map(|()| First::Silence)
+            .get_or_insert_with(|| self.timers.sleep(json_timeout));
+        Pin::new(silence).poll(cx).map(|()| FirstStep::Silence)
     }
 
     /// Returns the call, to be continued as a stream.
-    fn leave(mut self) -> Call {
+    fn into_call(mut self) -> Call {
         self.call.take().expect("the call is not over")
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for UndecidedCall<'_> {
     fn drop(&mut self) {
         if let Some(call) = self.call.take() {
-            self.tasks.spawn(call.run_unheard());
+            self.tasks.spawn(call.run_detached());
         }
     }
 }

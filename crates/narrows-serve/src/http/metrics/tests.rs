@@ -1,16 +1,16 @@
 use http::header::HeaderValue;
-use narrows_gateway::meter::{Family, Kind, Sample, Value};
+use narrows_gateway::meter::{MetricFamily, MetricKind, MetricSample, MetricValue};
 
 use super::text::Format;
 use super::*;
 
 #[track_caller]
-fn check(access: &MetricsAccess, from_here: bool, token: Option<&str>, status: u16) {
-    let found = match access.check(from_here, token) {
+fn check(access: &MetricsAccess, is_local: bool, token: Option<&str>, status: u16) {
+    let found = match access.check(is_local, token) {
         Ok(()) => 200,
         Err(refused) => refused.status().as_u16(),
     };
-    assert_eq!(found, status, "{access:?} {from_here} {token:?}");
+    assert_eq!(found, status, "{access:?} {is_local} {token:?}");
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn the_format_is_what_is_accepted_most_gladly() {
 
 #[test]
 fn both_formats_are_written() {
-    let sample = |labels: Vec<(&'static str, &'static str)>, value| Sample {
+    let sample = |labels: Vec<(&'static str, &'static str)>, value| MetricSample {
         labels: labels
             .into_iter()
             .map(|(name, word)| (name, word.into()))
@@ -81,22 +81,22 @@ fn both_formats_are_written() {
         value,
     };
     let families = [
-        Family {
+        MetricFamily {
             name: "a_calls_total",
             help: "Said \"so\"\nby \\ all.",
-            kind: Kind::Counter,
+            kind: MetricKind::Counter,
             samples: vec![sample(
                 vec![("server", "a \"b\"\\\nc"), ("method", "x")],
-                Value::Number(12345678901.0),
+                MetricValue::Number(12345678901.0),
             )],
         },
-        Family {
+        MetricFamily {
             name: "a_seconds",
             help: "Time.",
-            kind: Kind::Histogram,
+            kind: MetricKind::Histogram,
             samples: vec![sample(
                 vec![],
-                Value::Histogram {
+                MetricValue::Histogram {
                     buckets: vec![(0.000025, 1), (1.0, 2)],
                     count: 3,
                     sum: 2.5,

@@ -8,7 +8,7 @@
 use std::fmt::Write as _;
 
 use http::header::HeaderValue;
-use narrows_gateway::meter::{Family, Kind, Label, Sample, Value};
+use narrows_gateway::meter::{MetricFamily, MetricKind, MetricLabel, MetricSample, MetricValue};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
@@ -46,7 +46,7 @@ impl Format {
         }
     }
 
-    pub(super) fn write(self, families: &[Family]) -> String {
+    pub(super) fn write(self, families: &[MetricFamily]) -> String {
         let mut text = String::with_capacity(16 * 1024);
         for family in families {
             let (name, kind) = (self.name(family), kind(family.kind));
@@ -66,9 +66,9 @@ impl Format {
         text
     }
 
-    fn name(self, family: &Family) -> &'static str {
+    fn name(self, family: &MetricFamily) -> &'static str {
         match (self, family.kind) {
-            (Format::OpenMetrics, Kind::Counter) => {
+            (Format::OpenMetrics, MetricKind::Counter) => {
                 family.name.strip_suffix("_total").unwrap_or(family.name)
             }
             _ => family.name,
@@ -76,15 +76,15 @@ impl Format {
     }
 }
 
-fn kind(kind: Kind) -> &'static str {
+fn kind(kind: MetricKind) -> &'static str {
     match kind {
-        Kind::Counter => "counter",
-        Kind::Gauge => "gauge",
-        Kind::Histogram => "histogram",
+        MetricKind::Counter => "counter",
+        MetricKind::Gauge => "gauge",
+        MetricKind::Histogram => "histogram",
     }
 }
 
-fn sample(name: &str, sample: &Sample, text: &mut String) {
+fn sample(name: &str, sample: &MetricSample, text: &mut String) {
     let mut line = |suffix: &str, le: Option<&str>, value: f64| {
         text.push_str(name);
         text.push_str(suffix);
@@ -92,8 +92,8 @@ fn sample(name: &str, sample: &Sample, text: &mut String) {
         let _ = writeln!(text, " {value}");
     };
     match &sample.value {
-        Value::Number(number) => line("", None, *number),
-        Value::Histogram {
+        MetricValue::Number(number) => line("", None, *number),
+        MetricValue::Histogram {
             buckets,
             count,
             sum,
@@ -118,7 +118,7 @@ fn spelled(bound: f64) -> String {
     }
 }
 
-fn labels(labels: &[(&'static str, Label)], le: Option<&str>, text: &mut String) {
+fn labels(labels: &[(&'static str, MetricLabel)], le: Option<&str>, text: &mut String) {
     let all = labels.iter().map(|(name, word)| (*name, &**word));
     let mut before = '{';
     for (name, word) in all.chain(le.map(|le| ("le", le))) {

@@ -5,15 +5,15 @@ use super::*;
 
 #[track_caller]
 fn check(path: &str, expected: &str) {
-    let door = |target| match target {
+    let entrypoint = |target| match target {
         Target::Endpoint(name) => format!("endpoint {name}"),
         Target::Server(id) => format!("server {id}"),
     };
     let route = Route::find(path);
     let shown = match route.service {
-        Service::StreamableHttp => door(route.target),
-        Service::Sse => format!("sse {}", door(route.target)),
-        Service::WebSocket => format!("ws {}", door(route.target)),
+        Service::StreamableHttp => entrypoint(route.target),
+        Service::Sse => format!("sse {}", entrypoint(route.target)),
+        Service::WebSocket => format!("ws {}", entrypoint(route.target)),
         Service::Messages => "messages".to_string(),
         Service::Pruner => "rpc".to_string(),
         Service::Forward => format!("forward {}", route.target.name()),
@@ -177,7 +177,7 @@ fn endpoints_with_the_name_of_a_fixed_path() {
 #[test]
 fn every_path_with_its_methods_and_its_service() {
     let mut table = String::new();
-    for Row(path, methods, service) in ROUTES {
+    for RouteRow(path, methods, service) in ROUTES {
         table += &format!("{path:31} {methods:43} {service:?}\n");
     }
     let api = include_str!("../../../../../docs/openapi.json");

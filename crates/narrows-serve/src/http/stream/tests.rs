@@ -38,7 +38,7 @@ fn read(reader: &mut Reader, woken: &Arc<Woken>) -> String {
 
 fn push(stream: &Stream, size: usize) {
     let mut state = stream.state.lock();
-    state.take_in(
+    state.push_step(
         Step::Event(vec![b'x'; size].into()),
         &ClientMemory::unlimited(),
     );
@@ -143,7 +143,7 @@ fn respond(stream: &Stream, id: u64, bytes: usize) {
     let result = narrows_wire::Raw::string(&"x".repeat(bytes));
     let answer = crate::call::Answer::Result(Id::number(id), result);
     let memory = ClientMemory::unlimited();
-    stream.state.lock().take_in(Step::Answer(answer), &memory);
+    stream.state.lock().push_step(Step::Answer(answer), &memory);
 }
 
 #[test]

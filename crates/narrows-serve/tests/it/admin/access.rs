@@ -6,27 +6,27 @@ use futures_util::future::select_all;
 use narrows_serve::HttpSettings;
 use serde_json::Value;
 
-use super::{CONFIGURED, OF_THIS_RUN, Office};
+use super::{AdminGateway, CONFIGURED, OF_THIS_RUN};
 use crate::client::{Client, Reply};
-use crate::{Gate, within};
+use crate::{TestGateway, within};
 
 /// Returns the status and error code.
 fn refusal(reply: &Reply) -> (u16, Value) {
     (reply.status, reply.json()["error"]["code"].clone())
 }
 
-async fn with_token(office: &Office, authorization: &str) -> Reply {
+async fn with_token(admin: &AdminGateway, authorization: &str) -> Reply {
     let headers = [("authorization", authorization)];
-    let mut connection = office.send("GET", "/status", &headers, "").await;
+    let mut connection = admin.send("GET", "/status", &headers, "").await;
     connection.reply().await
 }
 
 #[tokio::test]
 async fn without_an_operator_there_is_nothing() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let headers = [("authorization", "Bearer nra_x")];
     for path in ["/api/v1", "/api/v1/status", "/api/v1/openapi.json"] {
-        let client = gate.stranger().at(path);
+        let client = gate.new_client().at(path);
         let reply = client.send("GET", &headers, "").await.reply().await;
         assert_eq!(reply.status, 404, "{path}");
         assert!(reply.json()["error"].is_string(), "{path}");
@@ -35,36 +35,36 @@ async fn without_an_operator_there_is_nothing() {
 
 #[tokio::test]
 async fn either_token_opens_and_no_other_does() {
-    let office = Office::open().await;
+    let admin = AdminGateway::open().await;
     for token in [CONFIGURED, OF_THIS_RUN] {
-        let reply = with_token(&office, &format!("Bearer {token}")).await;
+        let reply = with_token(&admin, &format!("Bearer {token}")).await;
         assert_eq!(reply.status, 200, "{token}");
         assert_eq!(reply.header("cache-control"), Some("no-store"));
     }
     let client = "Bearer nrw_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
     let basic = format!("Basic {CONFIGURED}");
     for wrong in ["Bearer nra_wrong", client, &basic, CONFIGURED, "Bearer", ""] {
-        let reply = with_token(&office, wrong).await;
+        let reply = with_token(&admin, wrong).await;
         assert_eq!(refusal(&reply), (401, "unauthorized".into()), "{wrong}");
         assert_eq!(reply.header("www-authenticate"), Some("Bearer"));
     }
-    let mut connection = office.send("GET", "/status", &[], "").await;
+    let mut connection = admin.send("GET", "/status", &[], "").await;
     let reply = connection.reply().await;
     assert_eq!(refusal(&reply), (401, "unauthorized".into()));
 }
 
 #[tokio::test]
 async fn two_tokens_are_refused() {
-    let office = Office::open().await;
+    let admin = AdminGateway::open().await;
     let token = format!("Bearer {CONFIGURED}");
     let headers = [("authorization", &*token), ("authorization", &*token)];
-    let mut connection = office.send("GET", "/status", &headers, "").await;
+    let mut connection = admin.send("GET", "/status", &headers, "").await;
     assert_eq!(connection.reply().await.status, 400);
 }
 
 #[tokio::test]
 async fn nothing_is_told_or_done_without_a_token() {
-    let office = Office::open().await;
+    let admin = AdminGateway::open().await;
     let json = [("content-type", "application/json")];
     for (method, path) in [
         ("GET", "/openapi.json"),
@@ -74,16 +74,16 @@ async fn nothing_is_told_or_done_without_a_token() {
         ("DELETE", "/servers/demo"),
         ("DELETE", "/sessions/1"),
     ] {
-        let mut connection = office.send(method, path, &json, "").await;
+        let mut connection = admin.send(method, path, &json, "").await;
         assert_eq!(connection.reply().await.status, 401, "{method} {path}");
     }
-    assert_eq!(office.recorder.asked(), []);
+    assert_eq!(admin.recorder.asked(), []);
 }
 
 #[tokio::test]
 async fn names_and_pages_that_are_not_ours_are_refused_in_the_same_form() {
-    let office = Office::open().await;
-    let client = Client::new(office.address).at("/api/v1/status");
+    let admin = AdminGateway::open().await;
+    let client = Client::new(admin.address).at("/api/v1/status");
     let token = format!("Bearer {CONFIGURED}");
     let headers = [
         ("authorization", &*token),
@@ -92,7 +92,7 @@ async fn names_and_pages_that_are_not_ours_are_refused_in_the_same_form() {
     let reply = client.send("GET", &headers, "").await.reply().await;
     assert_eq!(refusal(&reply), (403, "forbidden".into()));
 
-    let mut connection = crate::client::Connection::open(office.address).await;
+    let mut connection = crate::client::Connection::open(admin.address).await;
     let request = format!(
         "GET /api/v1/status HTTP/1.1\r\nhost: evil.example\r\nauthorization: {token}\r\n\r\n"
     );
@@ -105,13 +105,13 @@ async fn names_and_pages_that_are_not_ours_are_refused_in_the_same_form() {
 
 #[tokio::test]
 async fn a_page_of_ours_may_ask_for_every_method() {
-    let office = Office::open().await;
+    let admin = AdminGateway::open().await;
     let headers = [
         ("origin", "http://localhost:3000"),
         ("access-control-request-method", "DELETE"),
         ("access-control-request-headers", "authorization"),
     ];
-    let mut connection = office.send("OPTIONS", "/servers/demo", &headers, "").await;
+    let mut connection = admin.send("OPTIONS", "/servers/demo", &headers, "").await;
     let reply = connection.reply().await;
     assert_eq!(reply.status, 204);
     let methods = reply.header("access-control-allow-methods").unwrap();
@@ -126,24 +126,24 @@ async fn a_page_of_ours_may_ask_for_every_method() {
 #[tokio::test]
 async fn who_tries_many_tokens_is_told_to_come_back_later() {
     let hour = Duration::from_secs(3600);
-    let office = Office::with(HttpSettings::default(), |desk| {
-        desk.wrong_token_delay = hour;
+    let admin = AdminGateway::with(HttpSettings::default(), |auth| {
+        auth.wrong_token_delay = hour;
     })
     .await;
     // Of nine concurrent requests, eight wait for their delayed answer and one is refused at once.
-    let tries = (0..9).map(|_| Box::pin(with_token(&office, "Bearer nra_guess")));
+    let tries = (0..9).map(|_| Box::pin(with_token(&admin, "Bearer nra_guess")));
     let answered = within("one of them", select_all(tries));
     let (reply, _, others) = answered.await;
     assert_eq!(refusal(&reply), (429, "too_many".into()));
     assert_eq!(reply.header("retry-after"), Some("1"));
     // The waiting requests do not affect a client with a valid token.
-    assert_eq!(office.get("/status").await.status, 200);
+    assert_eq!(admin.get("/status").await.status, 200);
     assert_eq!(others.len(), 8);
 }
 
 #[tokio::test]
 async fn unknown_paths_and_methods_are_said_to_be_so() {
-    let office = Office::open().await;
+    let admin = AdminGateway::open().await;
     for path in [
         "",
         "/",
@@ -153,7 +153,7 @@ async fn unknown_paths_and_methods_are_said_to_be_so() {
         "/status/",
         "/%zz",
     ] {
-        let reply = office.get(path).await;
+        let reply = admin.get(path).await;
         assert_eq!(refusal(&reply), (404, "unknown".into()), "{path}");
     }
     for (method, path, allowed) in [
@@ -165,7 +165,7 @@ async fn unknown_paths_and_methods_are_said_to_be_so() {
         ("TRACE", "/presets/review", "PUT"),
         ("OPTIONS", "/servers/demo/enable", "POST"),
     ] {
-        let reply = office.ask(method, path, "").await;
+        let reply = admin.ask(method, path, "").await;
         assert_eq!(refusal(&reply), (405, "method".into()), "{method} {path}");
         let allow = reply.header("allow").unwrap();
         assert!(allow.contains(allowed), "{method} {path}: {allow}");

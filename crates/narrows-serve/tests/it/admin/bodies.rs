@@ -1,6 +1,6 @@
 //! Tests of invalid request bodies.
 
-use super::{CONFIGURED, Office};
+use super::{AdminGateway, CONFIGURED};
 
 /// Every route that takes a body, with a valid body.
 const ROUTES: [(&str, &str, &str); 5] = [
@@ -12,18 +12,23 @@ const ROUTES: [(&str, &str, &str); 5] = [
 ];
 
 /// Returns the status and error code of the response to a body of this content type.
-async fn answer(office: &Office, route: (&str, &str), kind: Option<&str>, body: &str) -> String {
+async fn answer(
+    admin: &AdminGateway,
+    route: (&str, &str),
+    kind: Option<&str>,
+    body: &str,
+) -> String {
     let token = format!("Bearer {CONFIGURED}");
     let mut headers = vec![("authorization", token.as_str())];
     headers.extend(kind.map(|kind| ("content-type", kind)));
-    let mut connection = office.send(route.0, route.1, &headers, body).await;
+    let mut connection = admin.send(route.0, route.1, &headers, body).await;
     let reply = connection.reply().await;
     format!("{} {}", reply.status, reply.json()["error"]["code"])
 }
 
 #[tokio::test]
 async fn what_is_no_json_object_is_malformed() {
-    let office = Office::open().await;
+    let admin = AdminGateway::open().await;
     let deep = "[".repeat(10_000);
     let deep_object = r#"{"a":"#.repeat(10_000);
     let bodies = [
@@ -40,16 +45,16 @@ async fn what_is_no_json_object_is_malformed() {
     ];
     for (method, path, _) in ROUTES {
         for body in bodies {
-            let answer = answer(&office, (method, path), Some("application/json"), body).await;
+            let answer = answer(&admin, (method, path), Some("application/json"), body).await;
             assert_eq!(answer, r#"400 "malformed""#, "{method} {path}: {body:.20}");
         }
     }
-    assert_eq!(office.recorder.asked(), []);
+    assert_eq!(admin.recorder.asked(), []);
 }
 
 #[tokio::test]
 async fn only_json_is_read() {
-    let office = Office::open().await;
+    let admin = AdminGateway::open().await;
     let kinds = [
         None,
         Some("text/plain"),
@@ -57,22 +62,19 @@ async fn only_json_is_read() {
     ];
     for (method, path, body) in ROUTES {
         for kind in kinds {
-            let answer = answer(&office, (method, path), kind, body).await;
+            let answer = answer(&admin, (method, path), kind, body).await;
             assert_eq!(answer, r#"415 "content_type""#, "{method} {path}: {kind:?}");
         }
     }
-    assert_eq!(office.recorder.asked(), []);
+    assert_eq!(admin.recorder.asked(), []);
     let kind = Some("application/json; charset=utf-8");
     let (method, path, body) = ROUTES[0];
-    assert_eq!(
-        answer(&office, (method, path), kind, body).await,
-        "201 null"
-    );
+    assert_eq!(answer(&admin, (method, path), kind, body).await, "201 null");
 }
 
 #[tokio::test]
 async fn wrong_types_and_unknown_members_are_malformed() {
-    let office = Office::open().await;
+    let admin = AdminGateway::open().await;
     let long = "x".repeat(257);
     let long = format!(r#"{{"id":"{long}","config":{{}}}}"#);
     for (at, body) in [
@@ -92,19 +94,19 @@ async fn wrong_types_and_unknown_members_are_malformed() {
         (4, r#"{"presets":null}"#),
     ] {
         let (method, path, _) = ROUTES[at];
-        let answer = answer(&office, (method, path), Some("application/json"), body).await;
+        let answer = answer(&admin, (method, path), Some("application/json"), body).await;
         assert_eq!(answer, r#"400 "malformed""#, "{method} {path}: {body}");
     }
     let name = "x".repeat(257);
     let path = format!("/presets/{name}");
-    let answer = answer(&office, ("PUT", &path), Some("application/json"), "{}").await;
+    let answer = answer(&admin, ("PUT", &path), Some("application/json"), "{}").await;
     assert_eq!(answer, r#"400 "malformed""#);
-    assert_eq!(office.recorder.asked(), []);
+    assert_eq!(admin.recorder.asked(), []);
 }
 
 #[tokio::test]
 async fn bodies_have_an_end() {
-    let office = Office::open().await;
+    let admin = AdminGateway::open().await;
     let fill = |length: usize| {
         let around = r#"{"id":"a","config":{"command":""}}"#.len();
         let filling = "x".repeat(length - around);
@@ -114,9 +116,9 @@ async fn bodies_have_an_end() {
     let route = ("POST", "/servers");
     let json = Some("application/json");
     assert_eq!(
-        answer(&office, route, json, &fill(mebibyte)).await,
+        answer(&admin, route, json, &fill(mebibyte)).await,
         "201 null"
     );
-    let too_large = answer(&office, route, json, &fill(mebibyte + 1)).await;
+    let too_large = answer(&admin, route, json, &fill(mebibyte + 1)).await;
     assert_eq!(too_large, r#"413 "too_large""#);
 }

@@ -3,18 +3,18 @@
 use narrows_serve::admin::{Change, Keep, Rejected};
 use serde_json::{Value, json};
 
-use super::Office;
+use super::AdminGateway;
 use crate::within;
 
 /// Requests a change, and returns the operation that the recorder received.
 async fn change(
-    office: &Office,
+    admin: &AdminGateway,
     method: &str,
     path: &str,
     body: &str,
 ) -> (u16, Value, Vec<(Change, Keep)>) {
-    let reply = office.ask(method, path, body).await;
-    (reply.status, reply.json(), office.recorder.asked())
+    let reply = admin.ask(method, path, body).await;
+    (reply.status, reply.json(), admin.recorder.asked())
 }
 
 fn every() -> Vec<(&'static str, &'static str, &'static str, u16, Change)> {
@@ -119,7 +119,7 @@ fn every() -> Vec<(&'static str, &'static str, &'static str, u16, Change)> {
 
 #[tokio::test]
 async fn every_change_is_handed_on_and_told() {
-    let office = Office::open().await;
+    let admin = AdminGateway::open().await;
     for (method, path, body, expected, wanted) in every() {
         for (query, keep, saved_to) in [
             ("", Keep::Memory, Value::Null),
@@ -127,11 +127,11 @@ async fn every_change_is_handed_on_and_told() {
             ("?save=true", Keep::File, "/etc/narrows.json".into()),
         ] {
             let path = format!("{path}{query}");
-            let (status, told, asked) = change(&office, method, &path, body).await;
-            assert_eq!(status, expected, "{method} {path}: {told}");
+            let (status, answer_body, asked) = change(&admin, method, &path, body).await;
+            assert_eq!(status, expected, "{method} {path}: {answer_body}");
             assert_eq!(asked, [(wanted.clone(), keep)], "{method} {path}");
             assert_eq!(
-                told,
+                answer_body,
                 json!({
                     "added": ["a"], "removed": ["b"], "enabled": [], "disabled": [], "restarted": ["c"], "adjusted": ["d"],
                     "left_out": ["j"], "written": keep == Keep::File, "entry_created": false,
@@ -149,8 +149,8 @@ async fn every_change_is_handed_on_and_told() {
             "?save=true&save=true",
         ] {
             let path = format!("{path}{query}");
-            let (status, told, asked) = change(&office, method, &path, body).await;
-            assert_eq!(status, 400, "{method} {path}: {told}");
+            let (status, answer_body, asked) = change(&admin, method, &path, body).await;
+            assert_eq!(status, 400, "{method} {path}: {answer_body}");
             assert_eq!(asked, [], "{method} {path}");
         }
     }
@@ -158,7 +158,7 @@ async fn every_change_is_handed_on_and_told() {
 
 #[tokio::test]
 async fn what_is_rejected_is_told_by_its_status() {
-    let office = Office::open().await;
+    let admin = AdminGateway::open().await;
     let (kind, name) = ("server", "x".to_owned());
     let unknown = Rejected::Unknown {
         kind,
@@ -175,10 +175,10 @@ async fn what_is_rejected_is_told_by_its_status() {
         ),
         (Rejected::Unwritable("disk full".into()), 500, "unwritable"),
     ] {
-        office.recorder.reject(rejected.clone());
+        admin.recorder.reject(rejected.clone());
         for (method, path, body, _, _) in every() {
-            let (found, told, _) = change(&office, method, path, body).await;
-            let error = &told["error"];
+            let (found, answer_body, _) = change(&admin, method, path, body).await;
+            let error = &answer_body["error"];
             assert_eq!(
                 (found, &error["code"]),
                 (status, &code.into()),
@@ -196,17 +196,17 @@ async fn what_is_rejected_is_told_by_its_status() {
 
 #[tokio::test]
 async fn a_change_is_made_although_nobody_waits_for_it() {
-    let office = Office::open().await;
-    office.recorder.hold();
-    let connection = office.begin("DELETE", "/servers/demo", "").await;
-    within("the change", office.recorder.arrived()).await;
+    let admin = AdminGateway::open().await;
+    admin.recorder.hold();
+    let connection = admin.begin("DELETE", "/servers/demo", "").await;
+    within("the change", admin.recorder.arrived()).await;
     drop(connection);
     // Once another request has been answered, the edge has noticed the disconnect.
-    assert_eq!(office.get("/status").await.status, 200);
-    office.recorder.resume();
+    assert_eq!(admin.get("/status").await.status, 200);
+    admin.recorder.resume();
     let made = async {
         loop {
-            match office.recorder.asked().pop() {
+            match admin.recorder.asked().pop() {
                 Some((change, _)) => return change,
                 None => tokio::task::yield_now().await,
             }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use narrows_serve::HttpSettings;
 
-use super::Office;
+use super::AdminGateway;
 use crate::within;
 
 #[tokio::test]
@@ -13,8 +13,8 @@ async fn a_stream_shows_signs_of_life_and_ends_with_the_edge() {
         keep_alive: Duration::from_millis(5),
         ..HttpSettings::default()
     };
-    let office = Office::with(http, |_| {}).await;
-    let mut stream = office.begin("GET", "/events", "").await;
+    let admin = AdminGateway::with(http, |_| {}).await;
+    let mut stream = admin.begin("GET", "/events", "").await;
     for _ in 0..2 {
         let event = stream.any_event().await.expect("the stream goes on");
         assert!(event.comment, "{event:?}");
@@ -23,23 +23,23 @@ async fn a_stream_shows_signs_of_life_and_ends_with_the_edge() {
         stream.head().await.header("cache-control"),
         Some("no-store")
     );
-    office.stop.cancel();
+    admin.stop.cancel();
     while let Some(event) = stream.any_event().await {
         assert!(event.comment, "{event:?}");
     }
-    within("the edge", office.served).await.unwrap();
+    within("the edge", admin.served).await.unwrap();
 }
 
 #[tokio::test]
 async fn so_many_listen_and_no_more() {
-    let office = Office::open().await;
+    let admin = AdminGateway::open().await;
     let mut streams = Vec::new();
     for _ in 0..16 {
-        let mut stream = office.begin("GET", "/events", "").await;
+        let mut stream = admin.begin("GET", "/events", "").await;
         assert_eq!(stream.head().await.status, 200);
         streams.push(stream);
     }
-    let reply = office.get("/events").await;
+    let reply = admin.get("/events").await;
     assert_eq!(reply.status, 429);
     assert_eq!(reply.json()["error"]["code"], "too_many");
     assert_eq!(reply.header("retry-after"), Some("1"));
@@ -47,7 +47,7 @@ async fn so_many_listen_and_no_more() {
     drop(streams.pop());
     let again = async {
         loop {
-            let mut stream = office.begin("GET", "/events", "").await;
+            let mut stream = admin.begin("GET", "/events", "").await;
             if stream.head().await.status == 200 {
                 return stream;
             }

@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::Office;
+use super::AdminGateway;
 use crate::client::Client;
 use crate::within;
 
-async fn with_client() -> (Office, Client) {
-    let office = Office::open().await;
-    let mut client = Client::new(office.address);
+async fn with_client() -> (AdminGateway, Client) {
+    let admin = AdminGateway::open().await;
+    let mut client = Client::new(admin.address);
     client.initialize("2025-06-18", "{}").await;
-    (office, client)
+    (admin, client)
 }
 
 async fn names(client: &Client) -> String {
@@ -20,8 +20,8 @@ async fn names(client: &Client) -> String {
 
 #[tokio::test]
 async fn endpoints_are_told_with_what_they_cost() {
-    let (office, _client) = with_client().await;
-    let all = office.get("/endpoints").await.json();
+    let (admin, _client) = with_client().await;
+    let all = admin.get("/endpoints").await.json();
     let lines: Vec<String> = all["endpoints"]
         .as_array()
         .unwrap()
@@ -40,78 +40,78 @@ async fn endpoints_are_told_with_what_they_cost() {
             r#""lazy" "/mcp/lazy" "lazy" 0"#
         ]
     );
-    let catalogue = office.get("/catalogue").await.json();
+    let catalogue = admin.get("/catalogue").await.json();
     assert_eq!(all["endpoints"][0]["tokens"], catalogue["tokens"]);
 }
 
 #[tokio::test]
 async fn a_session_gets_a_preset_of_its_own_and_loses_it() {
-    let (office, client) = with_client().await;
-    let sessions = office.get("/sessions").await.json();
+    let (admin, client) = with_client().await;
+    let sessions = admin.get("/sessions").await.json();
     let session = &sessions["sessions"][0];
     assert_eq!(session["endpoint"], "default");
     assert_eq!(session["own_preset"], Value::Null);
     let path = format!("/sessions/{}/preset", session["number"]);
     assert!(names(&client).await.contains("demo__count"));
 
-    let reply = office.ask("PUT", &path, r#"{"preset":"review"}"#).await;
+    let reply = admin.ask("PUT", &path, r#"{"preset":"review"}"#).await;
     assert_eq!(reply.status, 200, "{}", reply.text());
     assert_eq!(reply.json()["session"]["own_preset"], "review");
     assert!(!names(&client).await.contains("demo__count"));
-    let presets = office.get("/presets").await.json();
+    let presets = admin.get("/presets").await.json();
     assert_eq!(presets["presets"][0]["sessions"], 1);
 
-    let reply = office.ask("PUT", &path, r#"{"preset":"nothing"}"#).await;
+    let reply = admin.ask("PUT", &path, r#"{"preset":"nothing"}"#).await;
     assert_eq!(reply.status, 404);
-    let reply = office.ask("PUT", &path, r#"{"preset":null}"#).await;
+    let reply = admin.ask("PUT", &path, r#"{"preset":null}"#).await;
     assert_eq!(reply.json()["session"]["own_preset"], Value::Null);
     assert!(names(&client).await.contains("demo__count"));
 }
 
 #[tokio::test]
 async fn a_session_is_ended() {
-    let (office, client) = with_client().await;
-    let sessions = office.get("/sessions").await.json();
+    let (admin, client) = with_client().await;
+    let sessions = admin.get("/sessions").await.json();
     let path = format!("/sessions/{}", sessions["sessions"][0]["number"]);
-    let mut connection = office.begin("DELETE", &path, "").await;
+    let mut connection = admin.begin("DELETE", &path, "").await;
     assert_eq!(connection.reply().await.status, 204);
-    assert_eq!(office.ask("DELETE", &path, "").await.status, 404);
+    assert_eq!(admin.ask("DELETE", &path, "").await.status, 404);
     let list = r#"{"jsonrpc":"2.0","id":5,"method":"tools/list"}"#;
     assert_eq!(client.post(list).await.status, 404);
 }
 
 #[tokio::test]
 async fn a_server_is_started_anew() {
-    let (office, _client) = with_client().await;
-    let reply = office.ask("POST", "/servers/demo/restart", "").await;
+    let (admin, _client) = with_client().await;
+    let reply = admin.ask("POST", "/servers/demo/restart", "").await;
     assert_eq!(reply.status, 202, "{}", reply.text());
     assert_eq!(reply.json()["server"]["id"], "demo");
-    within("the server", office.gateway.settled()).await;
-    assert_eq!(office.get("/servers/demo").await.json()["state"], "up");
+    within("the server", admin.gateway.settled()).await;
+    assert_eq!(admin.get("/servers/demo").await.json()["state"], "up");
 }
 
 #[tokio::test]
 async fn a_call_is_heard_of_and_remembered() {
-    let (office, client) = with_client().await;
-    let mut stream = office.begin("GET", "/events?calls=true", "").await;
+    let (admin, client) = with_client().await;
+    let mut stream = admin.begin("GET", "/events?calls=true", "").await;
     assert_eq!(stream.head().await.status, 200);
     let call = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"remote__echo","arguments":{}}}"#;
     assert_eq!(client.post(call).await.status, 200);
-    let heard = loop {
+    let received = loop {
         let event = stream.event().await.expect("an event");
         let data: Value = serde_json::from_str(&event.data).unwrap();
         if event.kind == "call" && data["method"] == "tools/call" {
             break data;
         }
     };
-    assert_eq!(heard["server"], "remote");
-    let calls = office
+    assert_eq!(received["server"], "remote");
+    let calls = admin
         .get("/calls?method=tools/call&server=remote")
         .await
         .json();
     let call = &calls["calls"][0];
-    assert_eq!(call["elapsed_us"], heard["elapsed_us"]);
+    assert_eq!(call["elapsed_us"], received["elapsed_us"]);
     assert_eq!(call["error"], Value::Null);
-    let failed = office.get("/calls?failed=true").await.json();
+    let failed = admin.get("/calls?failed=true").await.json();
     assert_eq!(failed, json!({"calls": []}));
 }

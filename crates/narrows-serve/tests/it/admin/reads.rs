@@ -4,7 +4,7 @@ use narrows_gateway::settings::Transport;
 use narrows_serve::admin::LeftOutServer;
 use serde_json::{Value, json};
 
-use super::Office;
+use super::AdminGateway;
 
 const READS: [&str; 10] = [
     "/status",
@@ -19,16 +19,16 @@ const READS: [&str; 10] = [
     "/savings",
 ];
 
-async fn told(office: &Office, path: &str) -> Value {
-    let reply = office.get(path).await;
+async fn answer_body(admin: &AdminGateway, path: &str) -> Value {
+    let reply = admin.get(path).await;
     assert_eq!(reply.status, 200, "{path}: {}", reply.text());
     reply.json()
 }
 
 #[tokio::test]
 async fn the_status_counts_servers_and_tells_of_the_configuration() {
-    let office = Office::open().await;
-    let mut status = told(&office, "/status").await;
+    let admin = AdminGateway::open().await;
+    let mut status = answer_body(&admin, "/status").await;
     assert!(status["uptime_s"].take().is_u64());
     assert_eq!(
         status,
@@ -51,8 +51,8 @@ async fn the_status_counts_servers_and_tells_of_the_configuration() {
 
 #[tokio::test]
 async fn servers_are_listed_in_their_order_with_their_states() {
-    let office = Office::open().await;
-    let all = told(&office, "/servers").await;
+    let admin = AdminGateway::open().await;
+    let all = answer_body(&admin, "/servers").await;
     let lines: Vec<String> = all["servers"]
         .as_array()
         .unwrap()
@@ -81,24 +81,24 @@ async fn servers_are_listed_in_their_order_with_their_states() {
 
 #[tokio::test]
 async fn a_server_that_is_left_out_is_listed_in_its_place_with_the_reason() {
-    let office = Office::open().await;
-    office.recorder.leave_out(LeftOutServer {
+    let admin = AdminGateway::open().await;
+    admin.recorder.leave_out(LeftOutServer {
         id: "notes".into(),
         place: 1,
         transport: Transport::Stdio,
         reason: "environment variable NOTES is not set".into(),
     });
-    let all = told(&office, "/servers").await;
+    let all = answer_body(&admin, "/servers").await;
     let ids = all["servers"].as_array().unwrap().iter();
     let ids: Vec<&str> = ids.filter_map(|server| server["id"].as_str()).collect();
     assert_eq!(ids, ["demo", "notes", "remote", "off", "gone"]);
-    let notes = told(&office, "/servers/notes").await;
+    let notes = answer_body(&admin, "/servers/notes").await;
     assert_eq!(notes["state"], "left_out");
     assert_eq!(notes["reason"], "environment variable NOTES is not set");
-    let status = told(&office, "/status").await;
+    let status = answer_body(&admin, "/status").await;
     assert_eq!(status["servers"]["left_out"], 1);
 
-    let reply = office.ask("POST", "/servers/notes/restart", "").await;
+    let reply = admin.ask("POST", "/servers/notes/restart", "").await;
     assert_eq!(reply.status, 409);
     let message = "server 'notes' cannot be started: environment variable NOTES is not set";
     assert_eq!(
@@ -109,8 +109,8 @@ async fn a_server_that_is_left_out_is_listed_in_its_place_with_the_reason() {
 
 #[tokio::test]
 async fn one_server_is_told_with_its_tools() {
-    let office = Office::open().await;
-    let remote = told(&office, "/servers/remote").await;
+    let admin = AdminGateway::open().await;
+    let remote = answer_body(&admin, "/servers/remote").await;
     assert_eq!(remote["id"], "remote");
     let tool = &remote["tool_list"][0];
     assert_eq!(
@@ -123,7 +123,7 @@ async fn one_server_is_told_with_its_tools() {
         "{remote}"
     );
 
-    let reply = office.get("/servers/missing").await;
+    let reply = admin.get("/servers/missing").await;
     assert_eq!(reply.status, 404);
     assert_eq!(
         reply.json(),
@@ -133,17 +133,17 @@ async fn one_server_is_told_with_its_tools() {
 
 #[tokio::test]
 async fn nothing_tells_a_secret() {
-    let office = Office::open().await;
+    let admin = AdminGateway::open().await;
     for path in READS.into_iter().chain(["/servers/off", "/servers/gone"]) {
-        let text = told(&office, path).await.to_string();
+        let text = answer_body(&admin, path).await.to_string();
         assert!(!text.contains("SECRET"), "{path}: {text}");
     }
 }
 
 #[tokio::test]
 async fn presets_are_told_as_they_are_written() {
-    let office = Office::open().await;
-    let presets = told(&office, "/presets").await;
+    let admin = AdminGateway::open().await;
+    let presets = answer_body(&admin, "/presets").await;
     let preset = &presets["presets"][0];
     assert_eq!(preset["id"], "review");
     assert_eq!(preset["tools"], json!(["*/*", "!demo/count"]));
@@ -156,11 +156,11 @@ async fn presets_are_told_as_they_are_written() {
 
 #[tokio::test]
 async fn the_catalogue_is_what_clients_see() {
-    let office = Office::open().await;
-    let all = told(&office, "/catalogue").await;
+    let admin = AdminGateway::open().await;
+    let all = answer_body(&admin, "/catalogue").await;
     assert_eq!(all["endpoint"], "default");
     let tools = all["tools"].as_array().unwrap();
-    let listed = office.gateway.listed("default").unwrap();
+    let listed = admin.gateway.listed("default").unwrap();
     assert_eq!(tools.len(), listed.len());
     let of = |name: &str| tools.iter().find(|tool| tool["name"] == name).unwrap();
     assert_eq!(of("remote__echo")["server"], "remote");
@@ -171,39 +171,39 @@ async fn the_catalogue_is_what_clients_see() {
         .sum();
     assert_eq!(all["tokens"], sum);
 
-    let lazy = told(&office, "/catalogue?endpoint=lazy").await;
+    let lazy = answer_body(&admin, "/catalogue?endpoint=lazy").await;
     let own = lazy["tools"].as_array().unwrap();
     assert!(own.len() < tools.len(), "{lazy}");
     assert!(own.iter().all(|tool| tool["server"].is_null()), "{lazy}");
 
-    assert_eq!(office.get("/catalogue?endpoint=nowhere").await.status, 404);
+    assert_eq!(admin.get("/catalogue?endpoint=nowhere").await.status, 404);
 }
 
 #[tokio::test]
 async fn lists_are_what_the_gateway_tells() {
-    let office = Office::open().await;
+    let admin = AdminGateway::open().await;
     let length = |value: &Value| value.as_array().unwrap().len();
-    let endpoints = told(&office, "/endpoints").await;
+    let endpoints = answer_body(&admin, "/endpoints").await;
     assert_eq!(
         length(&endpoints["endpoints"]),
-        office.gateway.endpoints().len()
+        admin.gateway.endpoints().len()
     );
-    let sessions = told(&office, "/sessions").await;
+    let sessions = answer_body(&admin, "/sessions").await;
     assert_eq!(
         length(&sessions["sessions"]),
-        office.gateway.sessions().len()
+        admin.gateway.sessions().len()
     );
-    let calls = told(&office, "/calls?limit=1000").await;
-    assert_eq!(length(&calls["calls"]), office.gateway.calls().len());
-    assert!(told(&office, "/clients").await["clients"].is_array());
-    assert!(told(&office, "/savings").await["tools"].is_array());
+    let calls = answer_body(&admin, "/calls?limit=1000").await;
+    assert_eq!(length(&calls["calls"]), admin.gateway.calls().len());
+    assert!(answer_body(&admin, "/clients").await["clients"].is_array());
+    assert!(answer_body(&admin, "/savings").await["tools"].is_array());
 }
 
 #[tokio::test]
 async fn parameters_that_are_not_known_are_refused() {
-    let office = Office::open().await;
+    let admin = AdminGateway::open().await;
     for path in READS.into_iter().chain(["/openapi.json", "/events"]) {
-        let reply = office.get(&format!("{path}?sav=true")).await;
+        let reply = admin.get(&format!("{path}?sav=true")).await;
         assert_eq!(reply.status, 400, "{path}");
         let message = reply.json()["error"]["message"].to_string();
         assert!(message.contains("sav"), "{path}: {message}");
@@ -219,17 +219,17 @@ async fn parameters_that_are_not_known_are_refused() {
         "failed=",
         "server=",
     ] {
-        let reply = office.get(&format!("/calls?{query}")).await;
+        let reply = admin.get(&format!("/calls?{query}")).await;
         assert_eq!(reply.status, 400, "{query}: {}", reply.text());
     }
     let all = "/calls?limit=1&server=a&client=b&method=c&failed=true";
-    assert_eq!(told(&office, all).await, json!({"calls": []}));
+    assert_eq!(answer_body(&admin, all).await, json!({"calls": []}));
 }
 
 #[tokio::test]
 async fn the_description_is_served() {
-    let office = Office::open().await;
-    let served = told(&office, "/openapi.json").await;
+    let admin = AdminGateway::open().await;
+    let served = answer_body(&admin, "/openapi.json").await;
     let kept = include_str!("../../../../../docs/openapi.json");
     let kept: Value = serde_json::from_str(kept).unwrap();
     assert!(served == kept, "docs/openapi.json is another");
@@ -237,7 +237,7 @@ async fn the_description_is_served() {
 
 #[tokio::test]
 async fn sessions_that_are_not_there_are_said_to_be_so() {
-    let office = Office::open().await;
+    let admin = AdminGateway::open().await;
     for (number, status) in [
         ("7", 404),
         ("0", 400),
@@ -247,20 +247,20 @@ async fn sessions_that_are_not_there_are_said_to_be_so() {
         ("x", 400),
     ] {
         let path = format!("/sessions/{number}");
-        let reply = office.ask("DELETE", &path, "").await;
+        let reply = admin.ask("DELETE", &path, "").await;
         assert_eq!(reply.status, status, "{number}");
         let path = format!("/sessions/{number}/preset");
-        let reply = office.ask("PUT", &path, r#"{"preset":null}"#).await;
+        let reply = admin.ask("PUT", &path, r#"{"preset":null}"#).await;
         assert_eq!(reply.status, status, "{number}");
     }
 }
 
 #[tokio::test]
 async fn only_a_server_that_is_wanted_is_started_anew() {
-    let office = Office::open().await;
-    let reply = office.ask("POST", "/servers/missing/restart", "").await;
+    let admin = AdminGateway::open().await;
+    let reply = admin.ask("POST", "/servers/missing/restart", "").await;
     assert_eq!(reply.status, 404);
-    let reply = office.ask("POST", "/servers/off/restart", "").await;
+    let reply = admin.ask("POST", "/servers/off/restart", "").await;
     assert_eq!(reply.status, 409);
     assert_eq!(reply.json()["error"]["code"], "disabled");
 }

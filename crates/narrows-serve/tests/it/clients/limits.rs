@@ -34,7 +34,7 @@ async fn requests_over_the_rate_are_refused_and_others_are_not() {
     check_limited(&alice.post(&call("2", "echo")).await, 200, "rate_limited");
     check_limited(&alice.post(PING).await, 200, "rate_limited");
     let hello = initialize(1, "2025-06-18", "{}");
-    let another = gate.stranger().with_token(ALICE);
+    let another = gate.new_client().with_token(ALICE);
     check_limited(&another.post(&hello).await, 429, "rate_limited");
     for path in ["/rpc", "/api/mcp-gateway/up/rpc"] {
         let reply = another.clone().at(path).post(PING).await;
@@ -49,7 +49,7 @@ async fn requests_over_the_rate_are_refused_and_others_are_not() {
 #[tokio::test]
 async fn in_a_batch_only_what_is_too_much_is_refused() {
     let gate = guarded_by(&[rate(1, 2)]).await;
-    let mut alice = gate.stranger().with_token(ALICE);
+    let mut alice = gate.new_client().with_token(ALICE);
     alice.initialize("2025-03-26", "{}").await;
     let batch = format!("[{PING},{}]", PING.replace('7', "8"));
     let reply = alice.post(&batch).await;
@@ -79,7 +79,12 @@ async fn only_so_many_requests_are_in_flight_over_all_sessions() {
         "too_many_requests",
     );
     for path in ["/rpc", "/api/mcp-gateway/up/rpc"] {
-        let reply = gate.stranger().with_token(ALICE).at(path).post(PING).await;
+        let reply = gate
+            .new_client()
+            .with_token(ALICE)
+            .at(path)
+            .post(PING)
+            .await;
         check_limited(&reply, 429, "too_many_requests");
     }
     assert_eq!(gate.gateway.clients()[0].calls_in_flight, 2);
@@ -100,7 +105,7 @@ async fn only_so_many_sessions_are_open() {
     let first = gate.client_with(ALICE).await;
     let _second = gate.client_with(ALICE).await;
     let hello = initialize(1, "2025-06-18", "{}");
-    let third = gate.stranger().with_token(ALICE);
+    let third = gate.new_client().with_token(ALICE);
     check_limited(&third.post(&hello).await, 429, "too_many_sessions");
     gate.client_with(BOB).await;
     assert_eq!(first.delete().await.status, 204);

@@ -1,13 +1,13 @@
 //! Tests of the pages outside MCP.
 
-use narrows_gateway::settings::{ClientSettings, DoorName};
+use narrows_gateway::settings::{ClientSettings, EntrypointName};
 
 use super::{ALICE, BOB, guarded, guarded_by, named, only};
-use crate::Gate;
+use crate::TestGateway;
 use crate::client::Reply;
 
-async fn get(gate: &Gate, path: &str, token: Option<&str>) -> Reply {
-    let mut client = gate.stranger().at(path);
+async fn get(gate: &TestGateway, path: &str, token: Option<&str>) -> Reply {
+    let mut client = gate.new_client().at(path);
     client.token = token.map(Into::into);
     client.send("GET", &[], "").await.reply().await
 }
@@ -25,7 +25,7 @@ async fn health_needs_no_token() {
 #[tokio::test]
 async fn the_first_page_names_to_each_the_servers_it_may_use() {
     let bob = ClientSettings {
-        doors: only([DoorName::Endpoint("default".into())]),
+        entrypoints: only([EntrypointName::Endpoint("default".into())]),
         ..named("bob", BOB)
     };
     let gate = guarded_by(&[named("alice", ALICE), bob]).await;

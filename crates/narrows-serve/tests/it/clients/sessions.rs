@@ -1,9 +1,9 @@
 //! Tests that a session can be used only by the client that opened it.
 
-use narrows_gateway::settings::{ClientSettings, DoorName};
+use narrows_gateway::settings::{ClientSettings, EntrypointName};
 
-use super::{ALICE, BOB, PING, Way, bearer, guarded, named, only};
-use crate::Gate;
+use super::{ALICE, BOB, PING, RequestForm, bearer, guarded, named, only};
+use crate::TestGateway;
 use crate::client::{Client, Connection, call, initialize};
 
 const NOT_THERE: &str = r#"404 -32600 "unknown_session" 7"#;
@@ -30,11 +30,11 @@ async fn the_id_of_anothers_session_is_as_good_as_none() {
     assert_eq!(listened.status, 404);
     let resumed = thief.get(Some("0-1")).await.reply().await;
     assert_eq!(resumed.status, 404);
-    let stranger = Client {
+    let new_client = Client {
         token: None,
         ..alice.clone()
     };
-    assert_eq!(stranger.post(PING).await.status, 401);
+    assert_eq!(new_client.post(PING).await.status, 401);
     // These requests had no effect on the session.
     assert_eq!(alice.post(PING).await.status, 200);
 }
@@ -42,16 +42,16 @@ async fn the_id_of_anothers_session_is_as_good_as_none() {
 #[tokio::test]
 async fn the_stream_of_another_takes_no_messages() {
     let gate = guarded().await;
-    let client = gate.stranger().with_token(ALICE).at("/sse");
+    let client = gate.new_client().with_token(ALICE).at("/sse");
     let mut stream = client.get(None).await;
     let place = stream.event().await.expect("the place to post to").data;
-    let alice = gate.stranger().with_token(ALICE).at(&place);
-    let thief = gate.stranger().with_token(BOB).at(&place);
-    let stranger = gate.stranger().at(&place);
+    let alice = gate.new_client().with_token(ALICE).at(&place);
+    let thief = gate.new_client().with_token(BOB).at(&place);
+    let new_client = gate.new_client().at(&place);
     let hello = initialize(7, "2025-06-18", "{}");
     let unknown = r#"404 -32600 "unknown_session" null"#;
     assert_eq!(thief.post(&hello).await.refusal(), unknown);
-    assert_eq!(stranger.post(&hello).await.status, 401);
+    assert_eq!(new_client.post(&hello).await.status, 401);
     assert_eq!(alice.post(&hello).await.status, 202);
     assert_eq!(stream.message().await.1["id"], 7);
     assert_eq!(thief.post(PING).await.refusal(), unknown);
@@ -61,14 +61,14 @@ async fn the_stream_of_another_takes_no_messages() {
 
 #[tokio::test]
 async fn sessions_from_before_there_were_clients_are_nobodys() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let before = gate.client().await;
-    let mut socket = Socket::open(&gate, None).await;
+    let mut socket = WsSession::open(&gate, None).await;
     gate.gateway.replace_clients(&[named("alice", ALICE)]);
     assert_eq!(before.post(PING).await.status, 401);
     let alice = before.clone().with_token(ALICE);
     assert_eq!(alice.post(PING).await.refusal(), NOT_THERE);
-    socket.say(PING).await;
+    socket.send_message(PING).await;
     assert!(socket.0.closed_or_closing().await);
 }
 
@@ -76,7 +76,7 @@ async fn sessions_from_before_there_were_clients_are_nobodys() {
 async fn a_token_that_is_taken_back_ends_what_it_opened() {
     let other_token = named("alice", BOB);
     let no_door = ClientSettings {
-        doors: only([DoorName::Pruner]),
+        entrypoints: only([EntrypointName::Pruner]),
         ..named("alice", ALICE)
     };
     for clients in [
@@ -87,7 +87,7 @@ async fn a_token_that_is_taken_back_ends_what_it_opened() {
     ] {
         let mut gate = super::guarded_by(&[named("alice", ALICE)]).await;
         let alice = gate.client_with(ALICE).await;
-        let mut socket = Socket::open(&gate, Some(ALICE)).await;
+        let mut socket = WsSession::open(&gate, Some(ALICE)).await;
         let mut waiting = alice.call("1", "hold").await;
         let _held = gate.upstream.held().await;
         let changed = gate.gateway.replace_clients(&clients);
@@ -120,24 +120,26 @@ async fn other_limits_leave_sessions_alone() {
 }
 
 /// A WebSocket client with a session.
-struct Socket(Connection);
+struct WsSession(Connection);
 
-impl Socket {
-    async fn open(gate: &Gate, token: Option<&str>) -> Socket {
+impl WsSession {
+    async fn open(gate: &TestGateway, token: Option<&str>) -> WsSession {
         let header = token.map(bearer);
         let headers: Vec<(&str, &str)> = header
             .iter()
             .map(|header| ("authorization", header.as_str()))
             .collect();
-        let mut connection = Way::WebSocket("/ws").begin(gate, &headers).await;
+        let mut connection = RequestForm::WebSocket("/ws").begin(gate, &headers).await;
         assert_eq!(connection.head().await.status, 101);
-        let mut socket = Socket(connection);
-        socket.say(&initialize(1, "2025-06-18", "{}")).await;
+        let mut socket = WsSession(connection);
+        socket
+            .send_message(&initialize(1, "2025-06-18", "{}"))
+            .await;
         socket.0.skip_frame().await;
         socket
     }
 
-    async fn say(&mut self, text: &str) {
+    async fn send_message(&mut self, text: &str) {
         // The mask is zero, so the payload stays unchanged.
         let mut frame = vec![0x81, 0x80 | 126];
         frame.extend((text.len() as u16).to_be_bytes());

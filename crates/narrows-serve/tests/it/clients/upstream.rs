@@ -16,19 +16,19 @@ use crate::gateway_to;
 use crate::upstream::Upstream;
 
 /// A proxy in front of an upstream that records all requests.
-struct Recorder {
+struct RecordingProxy {
     address: SocketAddr,
-    told: Arc<Mutex<Vec<u8>>>,
+    recorded: Arc<Mutex<Vec<u8>>>,
     _tasks: JoinSet<()>,
 }
 
-impl Recorder {
-    async fn before(upstream: SocketAddr) -> Recorder {
+impl RecordingProxy {
+    async fn before(upstream: SocketAddr) -> RecordingProxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let told = Arc::new(Mutex::new(Vec::new()));
+        let recorded = Arc::new(Mutex::new(Vec::new()));
         let mut tasks = JoinSet::new();
-        let record = told.clone();
+        let record = recorded.clone();
         tasks.spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((near, _)) = listener.accept().await {
@@ -48,9 +48,9 @@ impl Recorder {
                 });
             }
         });
-        Recorder {
+        RecordingProxy {
             address,
-            told,
+            recorded,
             _tasks: tasks,
         }
     }
@@ -59,7 +59,7 @@ impl Recorder {
 #[tokio::test]
 async fn no_server_is_told_a_token() {
     let upstream = Upstream::start().await;
-    let recorder = Recorder::before(upstream.address).await;
+    let recorder = RecordingProxy::before(upstream.address).await;
     let gateway = gateway_to(recorder.address, Limits::default());
     gateway.replace_clients(&[named("alice", ALICE)]);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -73,9 +73,12 @@ async fn no_server_is_told_a_token() {
     let plain = Client::new(address).with_token(ALICE);
     let plain = plain.at("/api/mcp-gateway/up/rpc");
     assert_eq!(plain.post(PING).await.status, 200);
-    let told = recorder.told.lock().unwrap();
-    let told = String::from_utf8_lossy(&told).to_lowercase();
-    assert!(told.contains("tools/call"), "it is written down");
-    assert!(!told.contains("authorization"), "{told}");
-    assert!(!told.contains(&ALICE[4..12].to_lowercase()), "{told}");
+    let recorded = recorder.recorded.lock().unwrap();
+    let recorded = String::from_utf8_lossy(&recorded).to_lowercase();
+    assert!(recorded.contains("tools/call"), "it is written down");
+    assert!(!recorded.contains("authorization"), "{recorded}");
+    assert!(
+        !recorded.contains(&ALICE[4..12].to_lowercase()),
+        "{recorded}"
+    );
 }

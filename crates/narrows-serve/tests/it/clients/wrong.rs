@@ -8,9 +8,9 @@ async fn who_tries_too_many_is_told_to_wait_and_who_is_right_is_let_in() {
     let mut attempts = Vec::new();
     let refused = loop {
         // Uses all entrypoints in turn, because their failures are counted together.
-        let (way, _) = WAYS[attempts.len() % WAYS.len()];
+        let (form, _) = WAYS[attempts.len() % WAYS.len()];
         let token = format!("nrw_attempt{}", attempts.len());
-        let reply = way.go(&gate, &[("authorization", &bearer(&token))]).await;
+        let reply = form.go(&gate, &[("authorization", &bearer(&token))]).await;
         attempts.push(reply.status);
         if reply.status != 401 {
             break reply;
@@ -24,10 +24,10 @@ async fn who_tries_too_many_is_told_to_wait_and_who_is_right_is_let_in() {
     assert_eq!(error["data"]["code"], "too_many_attempts");
     assert!(error["data"]["retry_after_ms"].as_u64() > Some(0));
     assert!(refused.header("retry-after").is_some());
-    for (way, _) in WAYS {
-        let reply = way.go(&gate, &[("authorization", &bearer(ALICE))]).await;
-        assert_eq!(reply.status, way.welcome(), "{way:?}");
+    for (form, _) in WAYS {
+        let reply = form.go(&gate, &[("authorization", &bearer(ALICE))]).await;
+        assert_eq!(reply.status, form.welcome(), "{form:?}");
         // A request without a token is not throttled.
-        assert_eq!(way.go(&gate, &[]).await.status, 401, "{way:?}");
+        assert_eq!(form.go(&gate, &[]).await.status, 401, "{form:?}");
     }
 }

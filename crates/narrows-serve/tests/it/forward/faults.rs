@@ -7,8 +7,8 @@ use narrows_gateway::settings::{RemoteProtocol, ServerSettings, Settings, Upstre
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::server::{CHUNKED, Does, Server, chunk, http};
-use super::{NOTICE, PING, Route, knowing, plain, remote, result};
+use super::server::{Behaviour, CHUNKED, Server, chunk, http};
+use super::{ForwardRoute, NOTICE, PING, knowing, plain, remote, result};
 
 const UNREACHABLE: &str = r#"502 -32012 "upstream_unreachable" 7"#;
 const TIMEOUT: &str = r#"504 -32013 "upstream_timeout" 7"#;
@@ -17,13 +17,13 @@ const TOO_LARGE: &str = r#"502 -32014 "upstream_too_large" 7"#;
 const STATUS: &str = r#"502 -32603 "upstream_status" 7"#;
 
 /// Sends a request to a server with this behaviour, and returns the error object.
-async fn check(does: Does, expected: &str) -> Value {
+async fn check(does: Behaviour, expected: &str) -> Value {
     let server = Server::start(does).await;
     check_settings(knowing([plain("up", server.address)]), expected).await
 }
 
 async fn check_settings(settings: Settings, expected: &str) -> Value {
-    let route = Route::start(settings).await;
+    let route = ForwardRoute::start(settings).await;
     let reply = route.post("up", PING).await;
     assert_eq!(reply.refusal(), expected, "{}", reply.text());
     let error = reply.json()["error"].take();
@@ -49,10 +49,10 @@ async fn refused_reset_or_closed_is_unreachable() {
     assert!(text.starts_with("Server 'up' is not available: "), "{text}");
     assert!(text.contains(&format!("http://{closed}/rpc")), "{text}");
 
-    check(Does::Say(Vec::new()), UNREACHABLE).await;
-    check(Does::Reset(Vec::new()), UNREACHABLE).await;
+    check(Behaviour::Send(Vec::new()), UNREACHABLE).await;
+    check(Behaviour::Reset(Vec::new()), UNREACHABLE).await;
     check(
-        Does::Say(b"HTTP/1.1 200 OK\r\ncontent-".to_vec()),
+        Behaviour::Send(b"HTTP/1.1 200 OK\r\ncontent-".to_vec()),
         UNREACHABLE,
     )
     .await;
@@ -62,12 +62,12 @@ async fn refused_reset_or_closed_is_unreachable() {
 async fn an_answer_that_breaks_off_is_unreachable() {
     let whole = http(200, "", result(r#""some text""#));
     let cut = whole[..whole.len() - 4].to_vec();
-    check(Does::Say(cut.clone()), UNREACHABLE).await;
-    check(Does::Reset(cut), UNREACHABLE).await;
+    check(Behaviour::Send(cut.clone()), UNREACHABLE).await;
+    check(Behaviour::Reset(cut), UNREACHABLE).await;
     let unfinished = [CHUNKED, &chunk(br#"{"id":7,"result":1}"#)].concat();
-    check(Does::Say(unfinished), UNREACHABLE).await;
+    check(Behaviour::Send(unfinished), UNREACHABLE).await;
     let garbage = [CHUNKED, b"zz\r\n{}\r\n"].concat();
-    check(Does::Say(garbage), UNREACHABLE).await;
+    check(Behaviour::Send(garbage), UNREACHABLE).await;
 }
 
 #[tokio::test]
@@ -75,7 +75,7 @@ async fn an_announced_length_that_is_too_short_leaves_no_answer() {
     let body = result("1");
     let mut short = http(200, "", &body[..body.len() - 1]);
     short.extend(b"}");
-    check(Does::Say(short), INVALID).await;
+    check(Behaviour::Send(short), INVALID).await;
 }
 
 #[tokio::test]
@@ -86,7 +86,7 @@ async fn no_answer_in_time_is_a_timeout() {
         http(200, "", "{}")[..60].to_vec(),
         [CHUNKED, &chunk(b"{\"id\":7,")].concat(),
     ] {
-        let server = Server::start(Does::Stall(said)).await;
+        let server = Server::start(Behaviour::Stall(said)).await;
         let mut up = plain("up", server.address);
         up.timeout = Duration::from_millis(150);
         let error = check_settings(knowing([up]), TIMEOUT).await;
@@ -129,27 +129,38 @@ async fn what_is_no_json_rpc_is_invalid() {
         (r#"{"x":{"result":1}}"#, "no object with a result"),
         ("", "without an answer"),
     ] {
-        let error = check(Does::Say(http(200, "", body)), INVALID).await;
+        let error = check(Behaviour::Send(http(200, "", body)), INVALID).await;
         assert!(message(&error).contains(said), "{body}: {error}");
     }
     let latin = [&br#"{"id":7,"result":""#[..], b"\xe9", br#""}"#].concat();
-    check(Does::Say(http(200, "", latin)), INVALID).await;
+    check(Behaviour::Send(http(200, "", latin)), INVALID).await;
     let empty = b"HTTP/1.1 204 No Content\r\n\r\n".to_vec();
-    check(Does::Say(empty), INVALID).await;
-    check(Does::Say(http(202, "", "")), INVALID).await;
-    check(Does::Say(b"SSH-2.0-OpenSSH_9.6\r\n".to_vec()), INVALID).await;
+    check(Behaviour::Send(empty), INVALID).await;
+    check(Behaviour::Send(http(202, "", "")), INVALID).await;
+    check(
+        Behaviour::Send(b"SSH-2.0-OpenSSH_9.6\r\n".to_vec()),
+        INVALID,
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn streams_and_compressed_answers_are_named() {
     let gzip = http(200, "content-encoding: gzip\r\n", b"\x1f\x8b\x08\x00");
-    let error = check(Does::Say(gzip), INVALID).await;
+    let error = check(Behaviour::Send(gzip), INVALID).await;
     assert!(message(&error).contains("compressed (gzip)"), "{error}");
     let same = http(200, "content-encoding: identity\r\n", result("1"));
-    let server = Server::saying(same).await;
-    assert_eq!(Route::to(&server).await.post("up", PING).await.status, 200);
+    let server = Server::answering_with(same).await;
+    assert_eq!(
+        ForwardRoute::to(&server)
+            .await
+            .post("up", PING)
+            .await
+            .status,
+        200
+    );
     let events = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: hello\n\n";
-    let error = check(Does::Stall(events.to_vec()), INVALID).await;
+    let error = check(Behaviour::Stall(events.to_vec()), INVALID).await;
     assert!(message(&error).contains("stream of events"), "{error}");
 }
 
@@ -157,7 +168,7 @@ async fn streams_and_compressed_answers_are_named() {
 async fn a_redirect_elsewhere_says_where_to() {
     for status in [301, 302, 307] {
         let to = "location: https://else.test/rpc?token=1\r\n";
-        let error = check(Does::Say(http(status, to, "")), STATUS).await;
+        let error = check(Behaviour::Send(http(status, to, "")), STATUS).await;
         assert_eq!(error["data"]["status_code"], status);
         let text = error["data"]["body"].as_str().expect("what was said");
         assert!(text.contains("https://else.test/rpc;"), "{text}");
@@ -168,7 +179,7 @@ async fn a_redirect_elsewhere_says_where_to() {
 #[tokio::test]
 async fn an_unexpected_status_comes_with_what_was_said() {
     let long = format!("Oh é\n  no!{}", "x".repeat(600));
-    let error = check(Does::Say(http(500, "", &long)), STATUS).await;
+    let error = check(Behaviour::Send(http(500, "", &long)), STATUS).await;
     let first: String = long.chars().take(500).collect();
     assert_eq!(
         error["data"],
@@ -180,19 +191,19 @@ async fn an_unexpected_status_comes_with_what_was_said() {
         (401, r#"{"detail":"who are you?"}"#),
         (503, "[]"),
     ] {
-        let error = check(Does::Say(http(status, "", body)), STATUS).await;
+        let error = check(Behaviour::Send(http(status, "", body)), STATUS).await;
         assert_eq!(error["data"]["status_code"], status);
         assert_eq!(error["data"]["body"], body);
     }
     // A truncated body is not a valid answer, but its status still counts.
     let whole = http(502, "", "no such host");
-    let error = check(Does::Say(whole[..whole.len() - 5].to_vec()), STATUS).await;
+    let error = check(Behaviour::Send(whole[..whole.len() - 5].to_vec()), STATUS).await;
     assert_eq!(error["data"]["body"], "no such");
 }
 
 #[tokio::test]
 async fn a_secret_that_the_server_repeats_is_not_told() {
-    let server = Server::saying(http(401, "", "bad token s3cret-word, go away")).await;
+    let server = Server::answering_with(http(401, "", "bad token s3cret-word, go away")).await;
     let mut up = plain("up", server.address);
     let header = (
         "authorization".parse().unwrap(),
@@ -209,7 +220,7 @@ async fn an_answer_that_is_too_large_is_not_read() {
     let head =
         b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100000000\r\n\r\n";
     let piece = vec![b'x'; 100_000];
-    let pour = |head: &[u8], piece: &[u8]| Does::Pour {
+    let pour = |head: &[u8], piece: &[u8]| Behaviour::Pour {
         head: head.to_vec(),
         piece: piece.to_vec(),
         times: 1_000,
@@ -227,7 +238,7 @@ async fn an_answer_that_is_too_large_is_not_read() {
 #[tokio::test]
 async fn an_endless_answer_ends() {
     let start = [CHUNKED, &chunk(br#"{"id":7,"result":["#)].concat();
-    let server = Server::start(Does::Pour {
+    let server = Server::start(Behaviour::Pour {
         head: start,
         piece: chunk(b"1,"),
         times: usize::MAX,
@@ -245,7 +256,7 @@ async fn an_endless_explanation_is_not_read_to_its_end() {
         &CHUNKED[b"HTTP/1.1 200 OK\r\n".len()..],
     ]
     .concat();
-    let server = Server::start(Does::Pour {
+    let server = Server::start(Behaviour::Pour {
         head,
         piece: chunk(&[b'x'; 1_000]),
         times: usize::MAX,
@@ -259,30 +270,30 @@ async fn an_endless_explanation_is_not_read_to_its_end() {
 async fn a_failed_notification_is_told_without_an_id() {
     for (does, expected) in [
         (
-            Does::Say(Vec::new()),
+            Behaviour::Send(Vec::new()),
             r#"502 -32012 "upstream_unreachable" null"#,
         ),
         (
-            Does::Say(http(500, "", "no")),
+            Behaviour::Send(http(500, "", "no")),
             r#"502 -32603 "upstream_status" null"#,
         ),
     ] {
         let server = Server::start(does).await;
-        let route = Route::to(&server).await;
+        let route = ForwardRoute::to(&server).await;
         assert_eq!(route.post("up", NOTICE).await.refusal(), expected);
     }
 }
 
 #[tokio::test]
 async fn a_dead_server_leaves_the_others_alone() {
-    let silent = Server::start(Does::Stall(Vec::new())).await;
-    let well = Server::saying(http(200, "", result("1"))).await;
+    let silent = Server::start(Behaviour::Stall(Vec::new())).await;
+    let well = Server::answering_with(http(200, "", result("1"))).await;
     let servers = [
         plain("dead", closed_port().await),
         plain("silent", silent.address),
         plain("up", well.address),
     ];
-    let route = Route::start(knowing(servers)).await;
+    let route = ForwardRoute::start(knowing(servers)).await;
     // Stays open while the other servers are called.
     let _waiting = route.client("silent").begin(PING).await;
     for _ in 0..3 {
@@ -293,8 +304,8 @@ async fn a_dead_server_leaves_the_others_alone() {
 
 #[tokio::test]
 async fn a_client_that_leaves_ends_its_request() {
-    let mut server = Server::start(Does::Stall(Vec::new())).await;
-    let route = Route::to(&server).await;
+    let mut server = Server::start(Behaviour::Stall(Vec::new())).await;
+    let route = ForwardRoute::to(&server).await;
     let waiting = route.client("up").begin(PING).await;
     server.seen().await;
     drop(waiting);

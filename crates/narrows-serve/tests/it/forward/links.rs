@@ -10,7 +10,7 @@ use narrows_testkit::scripted::{Installed, Script, Step, Transport};
 use narrows_wire::frame::Framing;
 use serde_json::{Value, json};
 
-use super::{NOTICE, PING, Route, knowing, remote};
+use super::{ForwardRoute, NOTICE, PING, knowing, remote};
 
 const QUESTION: &str = r#"{"message":"well?","requestedSchema":{"type":"object"}}"#;
 
@@ -51,15 +51,15 @@ pub(super) fn stdio(installed: &Installed) -> UpstreamKind {
 }
 
 /// Starts the route with one server, `up`, whose strings are masked above five characters.
-async fn route(kind: UpstreamKind) -> Route {
+async fn route(kind: UpstreamKind) -> ForwardRoute {
     route_with(kind, |_| {}).await
 }
 
-async fn route_with(kind: UpstreamKind, set: impl FnOnce(&mut ServerSettings)) -> Route {
+async fn route_with(kind: UpstreamKind, set: impl FnOnce(&mut ServerSettings)) -> ForwardRoute {
     let mut up = ServerSettings::new("up", kind);
     up.mask = Mask::new(5, 2, 1);
     set(&mut up);
-    Route::start(Settings {
+    ForwardRoute::start(Settings {
         upstreams: vec![up],
         ..knowing([])
     })
@@ -69,7 +69,7 @@ async fn route_with(kind: UpstreamKind, set: impl FnOnce(&mut ServerSettings)) -
 const CUT: &str = "ab\n... [KIMI_PROXY_OBSERVATION_MASKED original_chars=6 head=2 tail=1] ...\nf";
 
 /// Checks the behaviour common to servers of all transports.
-async fn check(route: &Route, installed: &Installed) {
+async fn check(route: &ForwardRoute, installed: &Installed) {
     let hello = route.ask("up", "initialize", json!({})).await;
     let result = &hello["result"];
     assert_eq!(result["serverInfo"]["name"], "alpha");
@@ -107,8 +107,11 @@ async fn check(route: &Route, installed: &Installed) {
     let asks = route
         .ask("up", "tools/call", json!({ "name": "asks" }))
         .await;
-    let told = asks["result"]["content"][0]["text"].as_str().unwrap();
-    assert!(told.contains("KIMI_PROXY_OBSERVATION_MASKED"), "{told}");
+    let answer_text = asks["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(
+        answer_text.contains("KIMI_PROXY_OBSERVATION_MASKED"),
+        "{answer_text}"
+    );
     for question in ["elicitation/create", "roots/list"] {
         assert_eq!(installed.count_received(question), 0);
     }
@@ -282,7 +285,7 @@ async fn a_server_that_is_down_is_unreachable() {
     let mut up = ServerSettings::new("up", kind);
     up.mask = Mask::default();
     let demo = ServerSettings::new("demo", UpstreamKind::Builtin(Builtin::Demo));
-    let route = Route::start(Settings {
+    let route = ForwardRoute::start(Settings {
         upstreams: vec![up, demo],
         ..knowing([])
     })

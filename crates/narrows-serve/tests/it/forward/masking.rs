@@ -3,7 +3,7 @@
 use narrows_shape::Mask;
 
 use super::server::{Server, chunked, http};
-use super::{PING, Route, knowing, plain, result};
+use super::{ForwardRoute, PING, knowing, plain, result};
 
 /// Calls a server that returns `answer`, and compares the response byte for byte.
 async fn check(mask: Mask, answer: &str, expected: &str) {
@@ -11,10 +11,10 @@ async fn check(mask: Mask, answer: &str, expected: &str) {
 }
 
 async fn check_bytes(mask: Mask, answer: Vec<u8>, expected: &str) {
-    let server = Server::saying(answer).await;
+    let server = Server::answering_with(answer).await;
     let mut up = plain("up", server.address);
     up.mask = mask;
-    let route = Route::start(knowing([up])).await;
+    let route = ForwardRoute::start(knowing([up])).await;
     let reply = route.post("up", PING).await;
     assert_eq!((reply.status, reply.text()), (200, expected));
 }
@@ -147,10 +147,10 @@ async fn limits_are_those_of_the_server() {
     ] {
         check(mask, &answer, &result(&text)).await;
     }
-    let server = Server::saying(http(200, "", &answer)).await;
+    let server = Server::answering_with(http(200, "", &answer)).await;
     let (mut one, mut other) = (plain("one", server.address), plain("other", server.address));
     (one.mask, other.mask) = (short(), Mask::Off);
-    let route = Route::start(knowing([one, other])).await;
+    let route = ForwardRoute::start(knowing([one, other])).await;
     let masked = result(&format!(r#"[{CUT},"abcde"]"#));
     assert_eq!(route.post("one", PING).await.text(), masked);
     assert_eq!(route.post("other", PING).await.text(), answer);
@@ -170,10 +170,11 @@ async fn an_answer_with_another_status_is_masked_and_keeps_it() {
     let answer =
         r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32001,"message":"forbidden","data":"abcdef"}}"#;
     for status in [403, 404, 500, 503] {
-        let server = Server::saying(http(status, "www-authenticate: Basic\r\n", answer)).await;
+        let server =
+            Server::answering_with(http(status, "www-authenticate: Basic\r\n", answer)).await;
         let mut up = plain("up", server.address);
         up.mask = short();
-        let route = Route::start(knowing([up])).await;
+        let route = ForwardRoute::start(knowing([up])).await;
         let reply = route.post("up", PING).await;
         let expected = answer.replace(r#""abcdef""#, CUT);
         assert_eq!((reply.status, reply.text()), (status, &*expected));

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::links::stdio;
 use super::server::{Server, http};
-use super::{NOTICE, Route, knowing, plain, remote, result};
+use super::{ForwardRoute, NOTICE, knowing, plain, remote, result};
 use crate::within;
 
 fn script() -> Script {
@@ -54,7 +54,7 @@ fn restricted(kind: UpstreamKind, preset: DirectPreset) -> Settings {
     }
 }
 
-async fn names(route: &Route, method: &str, list: &str, member: &str) -> Vec<String> {
+async fn names(route: &ForwardRoute, method: &str, list: &str, member: &str) -> Vec<String> {
     let answer = route.ask("up", method, json!({})).await;
     let items = answer["result"][list].as_array().expect("a list").iter();
     let name = |item: &Value| item[member].as_str().expect("a name").to_owned();
@@ -62,7 +62,7 @@ async fn names(route: &Route, method: &str, list: &str, member: &str) -> Vec<Str
 }
 
 /// Checks that no request bypasses the preset.
-async fn check(route: &Route, installed: &Installed) {
+async fn check(route: &ForwardRoute, installed: &Installed) {
     within("the upstream", route.gateway.settled()).await;
     let read = route
         .ask("up", "tools/call", json!({ "name": "read" }))
@@ -123,7 +123,7 @@ async fn check(route: &Route, installed: &Installed) {
 async fn over_a_link() {
     let installed = script().install();
     let settings = restricted(stdio(&installed), DirectPreset::AsDefault);
-    check(&Route::start(settings).await, &installed).await;
+    check(&ForwardRoute::start(settings).await, &installed).await;
 }
 
 #[tokio::test]
@@ -132,30 +132,30 @@ async fn over_plain_json_rpc() {
     let served = installed.serve_http().await;
     let remote = remote(&served.url_of(Transport::Rpc), RemoteProtocol::Rpc);
     let settings = restricted(UpstreamKind::Remote(remote), DirectPreset::AsDefault);
-    check(&Route::start(settings).await, &installed).await;
+    check(&ForwardRoute::start(settings).await, &installed).await;
 }
 
 #[tokio::test]
 async fn a_server_may_have_another_preset_or_none() {
     let installed = script().install();
-    let free = Route::start(restricted(stdio(&installed), DirectPreset::Free)).await;
+    let free = ForwardRoute::start(restricted(stdio(&installed), DirectPreset::Free)).await;
     let write = json!({ "name": "write" });
     let answer = free.ask("up", "tools/call", write.clone()).await;
     assert_eq!(answer["result"]["content"][0]["text"], "WRITTEN");
     // An undefined preset allows nothing.
     let named = DirectPreset::Named("other".into());
-    let route = Route::start(restricted(stdio(&installed), named)).await;
+    let route = ForwardRoute::start(restricted(stdio(&installed), named)).await;
     assert_eq!(names(&route, "tools/list", "tools", "name").await, [""; 0]);
 }
 
 #[tokio::test]
 async fn servers_of_this_route_alone_are_bound_by_name() {
-    let server = Server::saying(http(200, "", result("1"))).await;
+    let server = Server::answering_with(http(200, "", result("1"))).await;
     let settings = restricted(
         UpstreamKind::Builtin(narrows_gateway::settings::Builtin::Demo),
         DirectPreset::Free,
     );
-    let route = Route::start(Settings {
+    let route = ForwardRoute::start(Settings {
         rpc_servers: vec![plain("up2", server.address), plain("other", server.address)],
         ..settings
     })

@@ -5,16 +5,16 @@ use narrows_serve::HttpSettings;
 use serde_json::json;
 
 use super::server::{Server, http};
-use super::{PING, Route, knowing, plain, result};
+use super::{ForwardRoute, PING, knowing, plain, result};
 
 #[tokio::test]
 async fn what_is_no_object_is_refused() {
-    let mut server = Server::saying(http(200, "", result("1"))).await;
+    let mut server = Server::answering_with(http(200, "", result("1"))).await;
     let limits = HttpSettings {
         max_message_bytes: 2_000,
         ..HttpSettings::default()
     };
-    let route = Route::with(knowing([plain("up", server.address)]), limits).await;
+    let route = ForwardRoute::with(knowing([plain("up", server.address)]), limits).await;
     let long = format!(r#"{{"id":1,"method":"{}"}}"#, "x".repeat(2_000));
     for (body, expected) in [
         ("", r#"400 -32700 "parse_error" null"#),
@@ -48,9 +48,9 @@ async fn what_is_no_object_is_refused() {
 
 #[tokio::test]
 async fn an_unknown_server_is_named_with_those_that_are_known() {
-    let server = Server::saying(http(200, "", result("1"))).await;
+    let server = Server::answering_with(http(200, "", result("1"))).await;
     let servers = ["fast-filesystem", "json-query"].map(|id| plain(id, server.address));
-    let route = Route::start(knowing(servers)).await;
+    let route = ForwardRoute::start(knowing(servers)).await;
     let reply = route.post("fast-filesytem", PING).await;
     assert_eq!(
         (reply.status, reply.json()),
@@ -71,8 +71,8 @@ async fn an_unknown_server_is_named_with_those_that_are_known() {
 
 #[tokio::test]
 async fn only_post_is_allowed() {
-    let server = Server::saying(http(200, "", result("1"))).await;
-    let route = Route::to(&server).await;
+    let server = Server::answering_with(http(200, "", result("1"))).await;
+    let route = ForwardRoute::to(&server).await;
     let client = route.client("up");
     for method in ["GET", "DELETE", "PUT", "PATCH"] {
         let reply = client.send(method, &[], "").await.reply().await;
@@ -98,8 +98,8 @@ async fn only_post_is_allowed() {
 
 #[tokio::test]
 async fn pages_from_elsewhere_are_kept_out() {
-    let server = Server::saying(http(200, "", result("1"))).await;
-    let route = Route::to(&server).await;
+    let server = Server::answering_with(http(200, "", result("1"))).await;
+    let route = ForwardRoute::to(&server).await;
     let client = route.client("up");
     for (header, expected) in [
         (
@@ -126,7 +126,7 @@ async fn pages_from_elsewhere_are_kept_out() {
 #[tokio::test]
 async fn an_answer_may_be_as_large_as_a_message() {
     let whole = result(&format!("\"{}\"", "x".repeat(5_000)));
-    let server = Server::saying(http(200, "", &whole)).await;
+    let server = Server::answering_with(http(200, "", &whole)).await;
     for (max, status) in [(whole.len(), 200), (whole.len() - 1, 502)] {
         let mut settings = knowing([plain("up", server.address)]);
         settings.rpc_servers[0].mask = narrows_shape::Mask::Off;
@@ -134,15 +134,15 @@ async fn an_answer_may_be_as_large_as_a_message() {
             max_message_bytes: max,
             ..settings.limits
         };
-        let route = Route::start(settings).await;
+        let route = ForwardRoute::start(settings).await;
         assert_eq!(route.post("up", PING).await.status, status);
     }
 }
 
 #[tokio::test]
 async fn the_first_page_names_the_route() {
-    let server = Server::saying(http(200, "", result("1"))).await;
-    let route = Route::to(&server).await;
+    let server = Server::answering_with(http(200, "", result("1"))).await;
+    let route = ForwardRoute::to(&server).await;
     let page = crate::client::Client::new(route.address).at("/");
     let reply = page.send("GET", &[], "").await.reply().await;
     assert!(reply.text().contains("\n  /api/mcp-gateway/{server}/rpc\n"));

@@ -13,11 +13,11 @@ use crate::within;
 
 /// The reaction to a request.
 #[derive(Clone)]
-pub(super) enum Does {
+pub(super) enum Behaviour {
     /// Writes these bytes and closes the connection.
-    Say(Vec<u8>),
+    Send(Vec<u8>),
     /// Writes these bytes and reads the next request.
-    KeepSaying(Vec<u8>),
+    KeepSending(Vec<u8>),
     /// Returns the request as the result.
     Echo,
     /// Writes these bytes and resets the connection.
@@ -48,7 +48,7 @@ pub(super) struct Seen {
 }
 
 impl Server {
-    pub(super) async fn start(does: Does) -> Server {
+    pub(super) async fn start(does: Behaviour) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (see, seen) = mpsc::unbounded_channel();
@@ -78,8 +78,8 @@ impl Server {
     }
 
     /// Starts a server that answers with these bytes, on a new connection each time.
-    pub(super) async fn saying(answer: Vec<u8>) -> Server {
-        Server::start(Does::Say(answer)).await
+    pub(super) async fn answering_with(answer: Vec<u8>) -> Server {
+        Server::start(Behaviour::Send(answer)).await
     }
 
     /// Returns the next request.
@@ -138,7 +138,7 @@ pub(super) fn chunked(body: &[u8], size: usize) -> Vec<u8> {
 
 async fn serve(
     socket: TcpStream,
-    does: Does,
+    does: Behaviour,
     see: mpsc::UnboundedSender<Seen>,
     written: Arc<AtomicUsize>,
     left: Arc<Notify>,
@@ -148,30 +148,30 @@ async fn serve(
         let body = seen.body.clone();
         let _ = see.send(seen);
         match &does {
-            Does::Say(answer) => {
+            Behaviour::Send(answer) => {
                 let _ = socket.write_all(answer).await;
                 return;
             }
-            Does::KeepSaying(answer) => {
+            Behaviour::KeepSending(answer) => {
                 let _ = socket.write_all(answer).await;
             }
-            Does::Echo => {
+            Behaviour::Echo => {
                 let body = String::from_utf8(body).unwrap();
                 let answer = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{body}}}"#);
                 let _ = socket.write_all(&http(200, "", answer)).await;
             }
-            Does::Reset(answer) => {
+            Behaviour::Reset(answer) => {
                 let _ = socket.write_all(answer).await;
                 let _ = socket.get_ref().set_zero_linger();
                 return;
             }
-            Does::Stall(answer) => {
+            Behaviour::Stall(answer) => {
                 let _ = socket.write_all(answer).await;
                 let _ = socket.read_u8().await;
                 left.notify_one();
                 return;
             }
-            Does::Pour { head, piece, times } => {
+            Behaviour::Pour { head, piece, times } => {
                 let _ = socket.write_all(head).await;
                 for _ in 0..*times {
                     if socket.write_all(piece).await.is_err() {

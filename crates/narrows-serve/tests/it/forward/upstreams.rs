@@ -6,7 +6,7 @@ use narrows_testkit::scripted::{Script, Step, Transport};
 use serde_json::{Value, json};
 
 use super::server::{Server, http};
-use super::{NOTICE, PING, Route, knowing, plain, remote, result};
+use super::{ForwardRoute, NOTICE, PING, knowing, plain, remote, result};
 use crate::within;
 
 fn upstream(id: &str, url: &str) -> ServerSettings {
@@ -21,7 +21,7 @@ async fn a_configured_server_gets_the_bytes_and_not_its_links_ids() {
     let served = installed.serve_http().await;
     let mut alpha = upstream("alpha", &served.url_of(Transport::Rpc));
     alpha.mask = Mask::new(5, 2, 1);
-    let route = Route::start(Settings {
+    let route = ForwardRoute::start(Settings {
         upstreams: vec![alpha],
         ..knowing([])
     })
@@ -45,9 +45,9 @@ async fn a_configured_server_gets_the_bytes_and_not_its_links_ids() {
 #[tokio::test]
 async fn it_is_asked_whatever_its_supervisor_thinks_of_it() {
     // The server never answers `initialize`, so it is down for the MCP endpoints.
-    let server = Server::saying(http(200, "", result("1"))).await;
+    let server = Server::answering_with(http(200, "", result("1"))).await;
     let address = server.address;
-    let route = Route::start(Settings {
+    let route = ForwardRoute::start(Settings {
         upstreams: vec![upstream("up", &format!("http://{address}"))],
         ..knowing([])
     })
@@ -58,10 +58,10 @@ async fn it_is_asked_whatever_its_supervisor_thinks_of_it() {
 
 #[tokio::test]
 async fn a_configured_server_goes_before_one_of_the_same_name() {
-    let configured = Server::saying(http(200, "", result("1"))).await;
-    let other = Server::saying(http(200, "", result("2"))).await;
+    let configured = Server::answering_with(http(200, "", result("1"))).await;
+    let other = Server::answering_with(http(200, "", result("2"))).await;
     let address = configured.address;
-    let route = Route::start(Settings {
+    let route = ForwardRoute::start(Settings {
         upstreams: vec![upstream("a b", &format!("http://{address}"))],
         ..knowing([plain("a b", other.address), plain("c", other.address)])
     })
@@ -74,10 +74,10 @@ async fn a_configured_server_goes_before_one_of_the_same_name() {
 
 #[tokio::test]
 async fn a_disabled_server_is_not_asked() {
-    let server = Server::saying(http(200, "", result("1"))).await;
+    let server = Server::answering_with(http(200, "", result("1"))).await;
     let mut up = upstream("up", &format!("http://{}", server.address));
     up.upstream.enabled = false;
-    let route = Route::start(Settings {
+    let route = ForwardRoute::start(Settings {
         upstreams: vec![up],
         ..knowing([])
     })
@@ -97,8 +97,8 @@ async fn a_disabled_server_is_not_asked() {
 
 #[tokio::test]
 async fn a_tool_that_is_named_twice_is_not_called() {
-    let server = Server::saying(http(200, "", result("1"))).await;
-    let route = Route::start(Settings {
+    let server = Server::answering_with(http(200, "", result("1"))).await;
+    let route = ForwardRoute::start(Settings {
         upstreams: vec![upstream("up", &format!("http://{}", server.address))],
         ..knowing([])
     })

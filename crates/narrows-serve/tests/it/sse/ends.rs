@@ -6,9 +6,9 @@ use narrows_gateway::settings::Limits;
 use narrows_serve::HttpSettings;
 use serde_json::json;
 
-use super::{Listener, PING};
+use super::{PING, SseClient};
 use crate::client::{Connection, call, initialize};
-use crate::{Gate, within};
+use crate::{TestGateway, within};
 
 /// Uses a grace period so long that a test that waits for it fails.
 fn patient() -> HttpSettings {
@@ -24,19 +24,19 @@ async fn a_stream_that_is_closed_takes_the_calls_back_at_once() {
         max_sessions: 1,
         ..Limits::default()
     };
-    let mut gate = Gate::with(patient(), limits).await;
-    let listener = Listener::open(&gate).await;
-    listener.say(&call("2", "hold")).await;
+    let mut gate = TestGateway::with(patient(), limits).await;
+    let listener = SseClient::open(&gate).await;
+    listener.send_message(&call("2", "hold")).await;
     let held = gate.upstream.held().await;
-    let next = gate.stranger();
+    let next = gate.new_client();
     let hello = initialize(1, "2025-06-18", "{}");
     assert_eq!(next.post(&hello).await.status, 503);
 
-    let Listener { stream, place } = listener;
+    let SseClient { stream, place } = listener;
     drop(stream);
     let notice = gate
         .upstream
-        .heard("method", &json!("notifications/cancelled"))
+        .received("method", &json!("notifications/cancelled"))
         .await;
     assert_eq!(notice["params"]["requestId"], held.id);
     let freed = async { while next.post(&hello).await.status != 200 {} };
@@ -53,53 +53,53 @@ async fn a_client_that_does_not_introduce_itself_is_let_go() {
         hello_timeout: Duration::from_millis(200),
         ..HttpSettings::default()
     };
-    let gate = Gate::with(http, Limits::default()).await;
-    let mut known = Listener::open(&gate).await;
-    let mut mute = Listener::connect(&gate).await;
-    let mut evasive = Listener::connect(&gate).await;
-    evasive.say(PING).await;
-    assert_eq!(evasive.hear().await["id"], "p");
+    let gate = TestGateway::with(http, Limits::default()).await;
+    let mut known = SseClient::open(&gate).await;
+    let mut mute = SseClient::connect(&gate).await;
+    let mut evasive = SseClient::connect(&gate).await;
+    evasive.send_message(PING).await;
+    assert_eq!(evasive.receive().await["id"], "p");
     assert!(mute.ended().await);
     assert!(evasive.ended().await);
-    known.say(PING).await;
-    assert_eq!(known.hear().await["id"], "p");
+    known.send_message(PING).await;
+    assert_eq!(known.receive().await["id"], "p");
 }
 
 #[tokio::test]
 async fn shutdown_is_answered_and_ends_the_stream() {
-    let mut gate = Gate::start().await;
-    let mut other = Listener::open(&gate).await;
-    let mut listener = Listener::open(&gate).await;
-    listener.say(&call("2", "hold")).await;
+    let mut gate = TestGateway::start().await;
+    let mut other = SseClient::open(&gate).await;
+    let mut listener = SseClient::open(&gate).await;
+    listener.send_message(&call("2", "hold")).await;
     let _held = gate.upstream.held().await;
     listener
-        .say(r#"{"jsonrpc":"2.0","id":9,"method":"shutdown"}"#)
+        .send_message(r#"{"jsonrpc":"2.0","id":9,"method":"shutdown"}"#)
         .await;
     assert_eq!(
-        listener.hear().await,
+        listener.receive().await,
         json!({ "jsonrpc": "2.0", "id": 9, "result": {} })
     );
     // The pending call gets an answer.
-    let answer = listener.hear().await;
+    let answer = listener.receive().await;
     assert_eq!(answer["id"], 2);
     assert_eq!(answer["error"]["data"]["code"], "session_closed");
     assert!(listener.ended().await);
-    other.say(PING).await;
-    assert_eq!(other.hear().await["id"], "p");
+    other.send_message(PING).await;
+    assert_eq!(other.receive().await["id"], "p");
 }
 
 #[tokio::test]
 async fn the_edge_stops_when_the_last_answer_is_out() {
-    let mut gate = Gate::with(patient(), Limits::default()).await;
-    let mut idle = Listener::open(&gate).await;
-    let mut listener = Listener::open(&gate).await;
-    listener.say(&call("2", "hold")).await;
+    let mut gate = TestGateway::with(patient(), Limits::default()).await;
+    let mut idle = SseClient::open(&gate).await;
+    let mut listener = SseClient::open(&gate).await;
+    listener.send_message(&call("2", "hold")).await;
     let held = gate.upstream.held().await;
     gate.stop.cancel();
     assert_eq!(idle.stream.event().await, None);
     held.answer("done").await;
     assert_eq!(
-        listener.hear().await["result"]["content"][0]["text"],
+        listener.receive().await["result"]["content"][0]["text"],
         "done"
     );
     assert_eq!(listener.stream.event().await, None);
@@ -108,10 +108,10 @@ async fn the_edge_stops_when_the_last_answer_is_out() {
 
 #[tokio::test]
 async fn what_is_posted_too_late_is_refused() {
-    let mut gate = Gate::with(patient(), Limits::default()).await;
-    let mut idle = Listener::open(&gate).await;
-    let mut listener = Listener::open(&gate).await;
-    listener.say(&call("2", "hold")).await;
+    let mut gate = TestGateway::with(patient(), Limits::default()).await;
+    let mut idle = SseClient::open(&gate).await;
+    let mut listener = SseClient::open(&gate).await;
+    listener.send_message(&call("2", "hold")).await;
     let held = gate.upstream.held().await;
     // A post that has started when the edge is stopped.
     let path = &listener.place.path;
@@ -132,22 +132,22 @@ async fn what_is_posted_too_late_is_refused() {
         r#"503 -32600 "shutting_down" null"#
     );
     held.answer("done").await;
-    assert_eq!(listener.hear().await["id"], 2);
+    assert_eq!(listener.receive().await["id"], 2);
 }
 
 #[tokio::test]
 async fn nobody_waits_for_the_answers_of_a_client_that_leaves_at_the_end() {
-    let mut gate = Gate::with(patient(), Limits::default()).await;
-    let mut idle = Listener::open(&gate).await;
-    let listener = Listener::open(&gate).await;
-    listener.say(&call("2", "hold")).await;
+    let mut gate = TestGateway::with(patient(), Limits::default()).await;
+    let mut idle = SseClient::open(&gate).await;
+    let listener = SseClient::open(&gate).await;
+    listener.send_message(&call("2", "hold")).await;
     let held = gate.upstream.held().await;
     gate.stop.cancel();
     assert_eq!(idle.stream.event().await, None);
     drop(listener);
     let notice = gate
         .upstream
-        .heard("method", &json!("notifications/cancelled"))
+        .received("method", &json!("notifications/cancelled"))
         .await;
     assert_eq!(notice["params"]["requestId"], held.id);
     within("the edge to end", gate.served).await.unwrap();

@@ -6,16 +6,16 @@ use narrows_gateway::settings::Limits;
 use narrows_serve::HttpSettings;
 use serde_json::{Value, json};
 
-use super::{INITIALIZED, Listener, PING};
-use crate::Gate;
+use super::{INITIALIZED, PING, SseClient};
+use crate::TestGateway;
 use crate::client::{call, initialize};
 
 const LIST: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
 
 #[tokio::test]
 async fn a_session_from_its_first_event_to_its_last() {
-    let gate = Gate::start().await;
-    let mut stream = gate.stranger().at("/sse").get(None).await;
+    let gate = TestGateway::start().await;
+    let mut stream = gate.new_client().at("/sse").get(None).await;
     let head = stream.head().await;
     assert_eq!(head.status, 200);
     assert_eq!(head.header("content-type"), Some("text/event-stream"));
@@ -24,157 +24,168 @@ async fn a_session_from_its_first_event_to_its_last() {
     assert_eq!(first.kind, "endpoint");
     let id = first.data.strip_prefix("/messages?session_id=").unwrap();
     assert_eq!(id.len(), 32);
-    let place = gate.stranger().at(&first.data);
-    let mut listener = Listener { stream, place };
+    let place = gate.new_client().at(&first.data);
+    let mut listener = SseClient { stream, place };
 
-    listener.say(&initialize(1, "2024-11-05", "{}")).await;
-    let hello = listener.hear().await;
+    listener
+        .send_message(&initialize(1, "2024-11-05", "{}"))
+        .await;
+    let hello = listener.receive().await;
     assert_eq!(hello["result"]["protocolVersion"], "2024-11-05");
-    listener.say(INITIALIZED).await;
-    listener.say(LIST).await;
+    listener.send_message(INITIALIZED).await;
+    listener.send_message(LIST).await;
     assert_eq!(
-        listener.hear().await["result"]["tools"][0]["name"],
+        listener.receive().await["result"]["tools"][0]["name"],
         "up__echo"
     );
-    listener.say(&call("3", "echo")).await;
+    listener.send_message(&call("3", "echo")).await;
     assert_eq!(
-        listener.hear().await["result"]["content"][0]["text"],
+        listener.receive().await["result"]["content"][0]["text"],
         r#"{"id":3}"#
     );
 }
 
 #[tokio::test]
 async fn every_door_has_its_stream() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     for (path, tool) in [
         ("/sse/default", "up__echo"),
         ("/sse/", "up__echo"),
         ("/servers/up/sse", "echo"),
     ] {
-        let mut listener = Listener::connect_at(&gate, path).await;
-        listener.say(&initialize(1, "2025-06-18", "{}")).await;
-        listener.hear().await;
-        listener.say(LIST).await;
-        assert_eq!(listener.hear().await["result"]["tools"][0]["name"], tool);
+        let mut listener = SseClient::connect_at(&gate, path).await;
+        listener
+            .send_message(&initialize(1, "2025-06-18", "{}"))
+            .await;
+        listener.receive().await;
+        listener.send_message(LIST).await;
+        assert_eq!(listener.receive().await["result"]["tools"][0]["name"], tool);
     }
 }
 
 #[tokio::test]
 async fn events_questions_and_answers_go_both_ways() {
-    let mut gate = Gate::start().await;
-    let mut listener = Listener::open_with(&gate, "2025-06-18", r#"{"elicitation":{}}"#).await;
-    listener.say(&call("2", "hold")).await;
+    let mut gate = TestGateway::start().await;
+    let mut listener = SseClient::open_with(&gate, "2025-06-18", r#"{"elicitation":{}}"#).await;
+    listener.send_message(&call("2", "hold")).await;
     let mut held = gate.upstream.held().await;
-    listener.say(&call("3", "echo")).await;
-    assert_eq!(listener.hear().await["id"], 3);
+    listener.send_message(&call("3", "echo")).await;
+    assert_eq!(listener.receive().await["id"], 3);
     held.progress(1).await;
-    assert_eq!(listener.hear().await["params"]["progressToken"], 2);
+    assert_eq!(listener.receive().await["params"]["progressToken"], 2);
     held.ask("theirs").await;
-    let question = listener.hear().await;
+    let question = listener.receive().await;
     assert_eq!(question["method"], "elicitation/create");
     let reply =
         json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "decline" } });
-    listener.say(&reply.to_string()).await;
-    let heard = gate.upstream.heard("id", &json!("theirs")).await;
-    assert_eq!(heard["result"]["action"], "decline");
+    listener.send_message(&reply.to_string()).await;
+    let received = gate.upstream.received("id", &json!("theirs")).await;
+    assert_eq!(received["result"]["action"], "decline");
     held.progress(2).await;
     held.answer("done").await;
-    assert_eq!(listener.hear().await["params"]["progress"], 2);
-    assert_eq!(listener.hear().await["id"], 2);
+    assert_eq!(listener.receive().await["params"]["progress"], 2);
+    assert_eq!(listener.receive().await["id"], 2);
 }
 
 #[tokio::test]
 async fn what_belongs_to_no_call_comes_by_itself() {
-    let mut gate = Gate::start().await;
-    let mut listener = Listener::open(&gate).await;
-    listener.say(&call("2", "hold")).await;
+    let mut gate = TestGateway::start().await;
+    let mut listener = SseClient::open(&gate).await;
+    listener.send_message(&call("2", "hold")).await;
     let mut held = gate.upstream.held().await;
     gate.upstream.add_tool(&mut held).await;
     assert_eq!(
-        listener.hear().await["method"],
+        listener.receive().await["method"],
         "notifications/tools/list_changed"
     );
 }
 
 #[tokio::test]
 async fn a_request_taken_back_is_not_answered() {
-    let mut gate = Gate::start().await;
-    let mut listener = Listener::open(&gate).await;
-    listener.say(&call("2", "hold")).await;
+    let mut gate = TestGateway::start().await;
+    let mut listener = SseClient::open(&gate).await;
+    listener.send_message(&call("2", "hold")).await;
     let held = gate.upstream.held().await;
     let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#;
-    listener.say(cancel).await;
+    listener.send_message(cancel).await;
     let notice = gate
         .upstream
-        .heard("method", &json!("notifications/cancelled"))
+        .received("method", &json!("notifications/cancelled"))
         .await;
     assert_eq!(notice["params"]["requestId"], held.id);
-    listener.say(PING).await;
-    assert_eq!(listener.hear().await["id"], "p");
+    listener.send_message(PING).await;
+    assert_eq!(listener.receive().await["id"], "p");
 }
 
 #[tokio::test]
 async fn clients_do_not_hear_each_other() {
-    let mut gate = Gate::start().await;
-    let mut one = Listener::open(&gate).await;
-    let mut two = Listener::open(&gate).await;
+    let mut gate = TestGateway::start().await;
+    let mut one = SseClient::open(&gate).await;
+    let mut two = SseClient::open(&gate).await;
     assert_ne!(one.place.path, two.place.path);
-    one.say(&call("7", "hold")).await;
+    one.send_message(&call("7", "hold")).await;
     let mut for_one = gate.upstream.held().await;
-    two.say(&call("7", "hold")).await;
+    two.send_message(&call("7", "hold")).await;
     let mut for_two = gate.upstream.held().await;
     for_two.progress(2).await;
     for_one.progress(1).await;
     for_two.answer("two").await;
     for_one.answer("one").await;
     for (listener, number, text) in [(&mut one, 1, "one"), (&mut two, 2, "two")] {
-        assert_eq!(listener.hear().await["params"]["progress"], number);
-        assert_eq!(listener.hear().await["result"]["content"][0]["text"], text);
+        assert_eq!(listener.receive().await["params"]["progress"], number);
+        assert_eq!(
+            listener.receive().await["result"]["content"][0]["text"],
+            text
+        );
     }
 }
 
 #[tokio::test]
 async fn before_initialize_there_is_only_ping() {
-    let gate = Gate::start().await;
-    let mut listener = Listener::connect(&gate).await;
-    listener.say(PING).await;
-    assert_eq!(listener.hear().await["result"], json!({}));
-    listener.say(LIST).await;
+    let gate = TestGateway::start().await;
+    let mut listener = SseClient::connect(&gate).await;
+    listener.send_message(PING).await;
+    assert_eq!(listener.receive().await["result"], json!({}));
+    listener.send_message(LIST).await;
     assert_eq!(
-        listener.hear().await["error"]["data"]["code"],
+        listener.receive().await["error"]["data"]["code"],
         "not_initialized"
     );
-    listener.say(&initialize(4, "2025-06-18", "{}")).await;
-    assert_eq!(listener.hear().await["id"], 4);
-    listener.say(&initialize(5, "2025-06-18", "{}")).await;
+    listener
+        .send_message(&initialize(4, "2025-06-18", "{}"))
+        .await;
+    assert_eq!(listener.receive().await["id"], 4);
+    listener
+        .send_message(&initialize(5, "2025-06-18", "{}"))
+        .await;
     assert_eq!(
-        listener.hear().await["error"]["data"]["code"],
+        listener.receive().await["error"]["data"]["code"],
         "already_initialized"
     );
 }
 
 #[tokio::test]
 async fn batches_are_answered_as_one_array_where_there_are_any() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let batch = format!("[{},{PING},7]", call("1", "echo"));
-    let mut listener = Listener::open_with(&gate, "2025-03-26", "{}").await;
-    listener.say(&batch).await;
-    let answers = listener.hear().await;
+    let mut listener = SseClient::open_with(&gate, "2025-03-26", "{}").await;
+    listener.send_message(&batch).await;
+    let answers = listener.receive().await;
     assert_eq!(answers.as_array().unwrap().len(), 3, "{answers}");
 
-    let mut listener = Listener::open(&gate).await;
-    listener.say(&batch).await;
+    let mut listener = SseClient::open(&gate).await;
+    listener.send_message(&batch).await;
     assert_eq!(
-        listener.hear().await["error"]["data"]["code"],
+        listener.receive().await["error"]["data"]["code"],
         "batch_not_supported"
     );
 }
 
 #[tokio::test]
 async fn a_message_of_several_lines_is_one_event() {
-    let mut gate = Gate::start().await;
-    let mut listener = Listener::open(&gate).await;
-    listener.say(&call("2", "hold")).await;
+    let mut gate = TestGateway::start().await;
+    let mut listener = SseClient::open(&gate).await;
+    listener.send_message(&call("2", "hold")).await;
     let held = gate.upstream.held().await;
     let result =
         "{\n  \"content\": [\n    { \"type\": \"text\",\n\n      \"text\": \"a\\nb\" }\n  ]\n}";
@@ -184,20 +195,20 @@ async fn a_message_of_several_lines_is_one_event() {
     let message: Value = serde_json::from_str(&event.data).unwrap();
     assert_eq!(message["id"], 2);
     assert_eq!(message["result"]["content"][0]["text"], "a\nb");
-    listener.say(PING).await;
-    assert_eq!(listener.hear().await["id"], "p");
+    listener.send_message(PING).await;
+    assert_eq!(listener.receive().await["id"], "p");
 }
 
 #[tokio::test]
 async fn large_messages_pass_both_ways() {
-    let gate = Gate::start().await;
-    let mut listener = Listener::open(&gate).await;
+    let gate = TestGateway::start().await;
+    let mut listener = SseClient::open(&gate).await;
     let text = "0123456789".repeat(500_000);
     let arguments = format!(r#"{{"text":"{text}"}}"#);
     listener
-        .say(&call("2", "echo").replace(r#"{"id":2}"#, &arguments))
+        .send_message(&call("2", "echo").replace(r#"{"id":2}"#, &arguments))
         .await;
-    let answer = listener.hear().await;
+    let answer = listener.receive().await;
     let echoed = answer["result"]["content"][0]["text"].as_str().unwrap();
     assert!(echoed == arguments, "{} bytes", echoed.len());
 }
@@ -208,11 +219,11 @@ async fn a_stream_carries_signs_of_life() {
         keep_alive: Duration::from_millis(20),
         ..HttpSettings::default()
     };
-    let gate = Gate::with(http, Limits::default()).await;
-    let mut listener = Listener::open(&gate).await;
+    let gate = TestGateway::with(http, Limits::default()).await;
+    let mut listener = SseClient::open(&gate).await;
     for _ in 0..3 {
         assert!(listener.stream.any_event().await.unwrap().comment);
     }
-    listener.say(PING).await;
-    assert_eq!(listener.hear().await["id"], "p");
+    listener.send_message(PING).await;
+    assert_eq!(listener.receive().await["id"], "p");
 }

@@ -6,9 +6,9 @@ use narrows_gateway::settings::Limits;
 use narrows_serve::HttpSettings;
 use serde_json::json;
 
-use super::{Listener, PING};
+use super::{PING, SseClient};
 use crate::client::call;
-use crate::{Gate, within};
+use crate::{TestGateway, within};
 
 /// Returns a request id of the maximum length. Every answer repeats the id, so that results and
 /// errors have similar sizes.
@@ -18,7 +18,7 @@ fn long_id(number: usize) -> String {
 
 /// Sends calls until the gateway accepts no more, whose answers exceed the buffers on the path.
 /// Returns the number accepted.
-async fn ask_for_much(listener: &Listener) -> usize {
+async fn ask_for_much(listener: &SseClient) -> usize {
     for number in 0..5000 {
         let reply = listener.post(&call(&long_id(number), "echo")).await;
         if reply.status != 202 {
@@ -40,23 +40,23 @@ fn narrow() -> HttpSettings {
 
 #[tokio::test]
 async fn a_client_that_does_not_read_is_listened_to_no_more() {
-    let gate = Gate::with_small_buffers(narrow(), Limits::default()).await;
-    let mut other = Listener::open(&gate).await;
-    let mut stuck = Listener::open_with_small_buffer(&gate).await;
+    let gate = TestGateway::with_small_buffers(narrow(), Limits::default()).await;
+    let mut other = SseClient::open(&gate).await;
+    let mut stuck = SseClient::open_with_small_buffer(&gate).await;
     let taken = ask_for_much(&stuck).await;
-    other.say(&call("3", "echo")).await;
-    assert_eq!(other.hear().await["id"], 3);
+    other.send_message(&call("3", "echo")).await;
+    assert_eq!(other.receive().await["id"], 3);
     // When the client reads again, it gets an answer to every accepted call.
     let mut answered = Vec::new();
     for _ in 0..taken {
-        let answer = stuck.hear().await;
+        let answer = stuck.receive().await;
         let (number, _) = answer["id"].as_str().unwrap().split_once(' ').unwrap();
         answered.push(number.parse::<usize>().unwrap());
     }
     answered.sort();
     assert_eq!(answered, (0..taken).collect::<Vec<_>>());
-    stuck.say(PING).await;
-    assert_eq!(stuck.hear().await["id"], "p");
+    stuck.send_message(PING).await;
+    assert_eq!(stuck.receive().await["id"], "p");
 }
 
 #[tokio::test]
@@ -65,9 +65,9 @@ async fn a_client_that_never_reads_is_given_up() {
         write_timeout: Duration::from_millis(500),
         ..HttpSettings::default()
     };
-    let mut gate = Gate::with(http, Limits::default()).await;
-    let stuck = Listener::open(&gate).await;
-    stuck.say(&call("2", "hold")).await;
+    let mut gate = TestGateway::with(http, Limits::default()).await;
+    let stuck = SseClient::open(&gate).await;
+    stuck.send_message(&call("2", "hold")).await;
     let held = gate.upstream.held().await;
     let mut ids = 100..;
     let given_up = async {
@@ -85,7 +85,7 @@ async fn a_client_that_never_reads_is_given_up() {
     );
     let notice = gate
         .upstream
-        .heard("method", &json!("notifications/cancelled"))
+        .received("method", &json!("notifications/cancelled"))
         .await;
     assert_eq!(notice["params"]["requestId"], held.id);
 }

@@ -11,16 +11,16 @@ use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::{CLOSE, FIN, PING, PING_REQUEST, PONG, Peer, closing, frame};
+use super::{CLOSE, FIN, PING, PING_REQUEST, PONG, WsClient, closing, frame};
 use crate::client::{call, initialize};
-use crate::upstream::{Held, Upstream};
-use crate::{Gate, gateway_to, within};
+use crate::upstream::{HeldCall, Upstream};
+use crate::{TestGateway, gateway_to, within};
 
 const SHUTDOWN: &str = r#"{"jsonrpc":"2.0","id":9,"method":"shutdown"}"#;
 
 /// Starts a gateway that allows one session, with a grace period so long that a test that waits for
 /// it fails.
-async fn narrow() -> Gate {
+async fn narrow() -> TestGateway {
     let http = HttpSettings {
         grace: Duration::from_secs(3600),
         ..HttpSettings::default()
@@ -29,17 +29,17 @@ async fn narrow() -> Gate {
         max_sessions: 1,
         ..Limits::default()
     };
-    Gate::with(http, limits).await
+    TestGateway::with(http, limits).await
 }
 
 /// Waits until the only session has ended and its call is cancelled.
-async fn all_over(mut gate: Gate, held: Held) {
+async fn all_over(mut gate: TestGateway, held: HeldCall) {
     let notice = gate
         .upstream
-        .heard("method", &json!("notifications/cancelled"))
+        .received("method", &json!("notifications/cancelled"))
         .await;
     assert_eq!(notice["params"]["requestId"], held.id);
-    let next = gate.stranger();
+    let next = gate.new_client();
     let hello = initialize(1, "2025-06-18", "{}");
     let freed = async { while next.post(&hello).await.status != 200 {} };
     within("the session to be freed", freed).await;
@@ -48,16 +48,16 @@ async fn all_over(mut gate: Gate, held: Held) {
 #[tokio::test]
 async fn a_close_takes_the_calls_back_at_once() {
     let mut gate = narrow().await;
-    let mut peer = Peer::open(&gate).await;
-    peer.say(&call("2", "hold")).await;
+    let mut peer = WsClient::open(&gate).await;
+    peer.send_message(&call("2", "hold")).await;
     let held = gate.upstream.held().await;
     let refused = gate
-        .stranger()
+        .new_client()
         .post(&initialize(1, "2025-06-18", "{}"))
         .await;
     assert_eq!(refused.status, 503);
     peer.write(&frame(FIN | CLOSE, &closing(1000, ""))).await;
-    assert_eq!(peer.farewell().await, Some(1000));
+    assert_eq!(peer.close_code().await, Some(1000));
     assert!(peer.ended().await);
     all_over(gate, held).await;
 }
@@ -65,8 +65,8 @@ async fn a_close_takes_the_calls_back_at_once() {
 #[tokio::test]
 async fn a_connection_that_breaks_off_takes_the_calls_back_at_once() {
     let mut gate = narrow().await;
-    let mut peer = Peer::open(&gate).await;
-    peer.say(&call("2", "hold")).await;
+    let mut peer = WsClient::open(&gate).await;
+    peer.send_message(&call("2", "hold")).await;
     let held = gate.upstream.held().await;
     drop(peer);
     all_over(gate, held).await;
@@ -75,8 +75,8 @@ async fn a_connection_that_breaks_off_takes_the_calls_back_at_once() {
 #[tokio::test]
 async fn a_client_that_hangs_up_its_side_is_gone() {
     let mut gate = narrow().await;
-    let mut peer = Peer::open(&gate).await;
-    peer.say(&call("2", "hold")).await;
+    let mut peer = WsClient::open(&gate).await;
+    peer.send_message(&call("2", "hold")).await;
     let held = gate.upstream.held().await;
     peer.socket.get_mut().shutdown().await.unwrap();
     assert!(peer.ended().await);
@@ -89,17 +89,17 @@ async fn a_client_that_does_not_introduce_itself_is_let_go() {
         hello_timeout: Duration::from_millis(200),
         ..HttpSettings::default()
     };
-    let gate = Gate::with(http, Limits::default()).await;
-    let mut known = Peer::open(&gate).await;
-    let mut mute = Peer::connect(&gate).await;
-    let mut evasive = Peer::connect(&gate).await;
-    evasive.say(PING_REQUEST).await;
-    assert_eq!(evasive.hear().await["id"], "p");
-    assert_eq!(mute.farewell().await, Some(1008));
-    assert_eq!(evasive.farewell().await, Some(1008));
+    let gate = TestGateway::with(http, Limits::default()).await;
+    let mut known = WsClient::open(&gate).await;
+    let mut mute = WsClient::connect(&gate).await;
+    let mut evasive = WsClient::connect(&gate).await;
+    evasive.send_message(PING_REQUEST).await;
+    assert_eq!(evasive.receive().await["id"], "p");
+    assert_eq!(mute.close_code().await, Some(1008));
+    assert_eq!(evasive.close_code().await, Some(1008));
     assert!(mute.ended().await);
-    known.say(PING_REQUEST).await;
-    assert_eq!(known.hear().await["id"], "p");
+    known.send_message(PING_REQUEST).await;
+    assert_eq!(known.receive().await["id"], "p");
 }
 
 #[tokio::test]
@@ -108,10 +108,10 @@ async fn a_client_that_answers_no_ping_counts_as_gone() {
         keep_alive: Duration::from_millis(200),
         ..HttpSettings::default()
     };
-    let mut gate = Gate::with(http, Limits::default()).await;
-    let mut alive = Peer::open(&gate).await;
-    let mut silent = Peer::open(&gate).await;
-    silent.say(&call("2", "hold")).await;
+    let mut gate = TestGateway::with(http, Limits::default()).await;
+    let mut alive = WsClient::open(&gate).await;
+    let mut silent = WsClient::open(&gate).await;
+    silent.send_message(&call("2", "hold")).await;
     let held = gate.upstream.held().await;
     let answering = async {
         loop {
@@ -121,68 +121,68 @@ async fn a_client_that_answers_no_ping_counts_as_gone() {
         }
     };
     let code = tokio::select! {
-        code = silent.farewell() => code,
+        code = silent.close_code() => code,
         () = answering => None,
     };
     assert_eq!(code, Some(1008));
-    alive.say(PING_REQUEST).await;
-    assert_eq!(alive.hear().await["id"], "p");
+    alive.send_message(PING_REQUEST).await;
+    assert_eq!(alive.receive().await["id"], "p");
     let notice = gate
         .upstream
-        .heard("method", &json!("notifications/cancelled"))
+        .received("method", &json!("notifications/cancelled"))
         .await;
     assert_eq!(notice["params"]["requestId"], held.id);
 }
 
 #[tokio::test]
 async fn shutdown_is_answered_and_ends_the_connection() {
-    let mut gate = Gate::start().await;
-    let mut other = Peer::open(&gate).await;
-    let mut peer = Peer::open(&gate).await;
-    peer.say(&call("2", "hold")).await;
+    let mut gate = TestGateway::start().await;
+    let mut other = WsClient::open(&gate).await;
+    let mut peer = WsClient::open(&gate).await;
+    peer.send_message(&call("2", "hold")).await;
     let _held = gate.upstream.held().await;
-    peer.say(SHUTDOWN).await;
+    peer.send_message(SHUTDOWN).await;
     assert_eq!(
-        peer.hear().await,
+        peer.receive().await,
         json!({ "jsonrpc": "2.0", "id": 9, "result": {} })
     );
     // The pending call gets an answer.
-    let answer = peer.hear().await;
+    let answer = peer.receive().await;
     assert_eq!(answer["id"], 2);
     assert_eq!(answer["error"]["data"]["code"], "session_closed");
-    assert_eq!(peer.farewell().await, Some(1000));
+    assert_eq!(peer.close_code().await, Some(1000));
     assert!(peer.ended().await);
-    other.say(PING_REQUEST).await;
-    assert_eq!(other.hear().await["id"], "p");
+    other.send_message(PING_REQUEST).await;
+    assert_eq!(other.receive().await["id"], "p");
 }
 
 #[tokio::test]
 async fn the_edge_stops_when_the_last_answer_is_out() {
-    let mut gate = Gate::start().await;
-    let mut idle = Peer::open(&gate).await;
-    let mut mute = Peer::connect(&gate).await;
-    let mut peer = Peer::open(&gate).await;
-    peer.say(&call("2", "hold")).await;
+    let mut gate = TestGateway::start().await;
+    let mut idle = WsClient::open(&gate).await;
+    let mut mute = WsClient::connect(&gate).await;
+    let mut peer = WsClient::open(&gate).await;
+    peer.send_message(&call("2", "hold")).await;
     let held = gate.upstream.held().await;
     gate.stop.cancel();
-    assert_eq!(idle.farewell().await, Some(1001));
-    assert_eq!(mute.farewell().await, Some(1001));
+    assert_eq!(idle.close_code().await, Some(1001));
+    assert_eq!(mute.close_code().await, Some(1001));
     held.answer("done").await;
-    assert_eq!(peer.hear().await["result"]["content"][0]["text"], "done");
-    assert_eq!(peer.farewell().await, Some(1001));
+    assert_eq!(peer.receive().await["result"]["content"][0]["text"], "done");
+    assert_eq!(peer.close_code().await, Some(1001));
     drop((idle, mute, peer));
     within("the edge to end", gate.served).await.unwrap();
 }
 
 #[tokio::test]
 async fn stopping_is_why_though_the_sessions_are_ended_too() {
-    let mut gate = Gate::start().await;
-    let mut peer = Peer::open(&gate).await;
-    peer.say(&call("2", "hold")).await;
+    let mut gate = TestGateway::start().await;
+    let mut peer = WsClient::open(&gate).await;
+    peer.send_message(&call("2", "hold")).await;
     let _held = gate.upstream.held().await;
     gate.stop.cancel();
-    let farewell = async move { peer.farewell().await };
-    let all = async { tokio::join!(gate.served, gate.gateway.shutdown(), farewell) };
+    let close_code = async move { peer.close_code().await };
+    let all = async { tokio::join!(gate.served, gate.gateway.shutdown(), close_code) };
     let (served, (), code) = within("the gateway to end", all).await;
     served.unwrap();
     assert_eq!(code, Some(1001));
@@ -209,13 +209,13 @@ async fn an_answer_that_does_not_come_is_not_waited_for_long() {
         });
     });
     let address = within("the edge to listen", address).await.unwrap();
-    let mut peer = Peer::connect_at(address, "/ws").await;
-    peer.say(&initialize(1, "2025-06-18", "{}")).await;
-    peer.hear().await;
-    peer.say(&call("2", "hold")).await;
+    let mut peer = WsClient::connect_at(address, "/ws").await;
+    peer.send_message(&initialize(1, "2025-06-18", "{}")).await;
+    peer.receive().await;
+    peer.send_message(&call("2", "hold")).await;
     let _held = upstream.held().await;
     stop.cancel();
-    assert_eq!(peer.farewell().await, Some(1001));
+    assert_eq!(peer.close_code().await, Some(1001));
     drop(peer);
     served.join().unwrap();
 }

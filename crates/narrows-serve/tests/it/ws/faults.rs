@@ -5,30 +5,32 @@ use narrows_gateway::settings::Limits;
 use narrows_serve::HttpSettings;
 use tokio::io::AsyncWriteExt;
 
-use super::{BINARY, CLOSE, FIN, MORE, PING, PING_REQUEST, Peer, TEXT, closing, frame, frame_head};
-use crate::{Gate, within};
+use super::{
+    BINARY, CLOSE, FIN, MORE, PING, PING_REQUEST, TEXT, WsClient, closing, frame, frame_head,
+};
+use crate::{TestGateway, within};
 
 const MAX: usize = 64 * 1024;
 
-async fn gate() -> Gate {
+async fn gate() -> TestGateway {
     let http = HttpSettings {
         max_message_bytes: MAX,
         ..HttpSettings::default()
     };
-    Gate::with(http, Limits::default()).await
+    TestGateway::with(http, Limits::default()).await
 }
 
 /// Sends bytes to a gateway that also serves another client, and expects a close frame with `code`.
 async fn check(bytes: &[u8], code: u16) {
     let gate = gate().await;
-    let mut other = Peer::open(&gate).await;
-    let mut peer = Peer::open(&gate).await;
+    let mut other = WsClient::open(&gate).await;
+    let mut peer = WsClient::open(&gate).await;
     peer.write(bytes).await;
     let start = &bytes[..bytes.len().min(16)];
-    assert_eq!(peer.farewell().await, Some(code), "{start:x?}");
+    assert_eq!(peer.close_code().await, Some(code), "{start:x?}");
     assert!(peer.ended().await);
-    other.say(PING_REQUEST).await;
-    assert_eq!(other.hear().await["id"], "p");
+    other.send_message(PING_REQUEST).await;
+    assert_eq!(other.receive().await["id"], "p");
 }
 
 #[tokio::test]
@@ -88,12 +90,12 @@ async fn text_is_utf_8() {
 #[tokio::test]
 async fn a_message_has_its_bounds() {
     let gate = gate().await;
-    let mut peer = Peer::open(&gate).await;
+    let mut peer = WsClient::open(&gate).await;
     let padded = |length: usize| PING_REQUEST.to_owned() + &" ".repeat(length - PING_REQUEST.len());
-    peer.say(&padded(MAX)).await;
-    assert_eq!(peer.hear().await["id"], "p");
-    peer.say(&padded(MAX + 1)).await;
-    assert_eq!(peer.farewell().await, Some(1009));
+    peer.send_message(&padded(MAX)).await;
+    assert_eq!(peer.receive().await["id"], "p");
+    peer.send_message(&padded(MAX + 1)).await;
+    assert_eq!(peer.close_code().await, Some(1009));
 
     let half = vec![b' '; MAX / 2 + 1];
     check(&[frame(TEXT, &half), frame(MORE, &half)].concat(), 1009).await;
@@ -115,12 +117,12 @@ async fn a_length_that_cannot_be_meant_costs_nothing() {
 #[tokio::test]
 async fn a_client_that_keeps_sending_can_still_read_why_it_is_over() {
     let gate = gate().await;
-    let mut peer = Peer::open(&gate).await;
+    let mut peer = WsClient::open(&gate).await;
     // The client reads nothing until it has written everything. If the connection were closed
     // earlier, the write would fail and the close frame would be lost.
     peer.write(&frame(FIN | TEXT, &vec![b' '; 20_000_000]))
         .await;
-    assert_eq!(peer.farewell().await, Some(1009));
+    assert_eq!(peer.close_code().await, Some(1009));
 }
 
 #[tokio::test]
@@ -132,10 +134,10 @@ async fn a_frame_that_breaks_off_ends_the_session() {
         frame(TEXT, b"{"),
     ] {
         for cut in [1, 2, 5, whole.len() - 1] {
-            let mut peer = Peer::open(&gate).await;
+            let mut peer = WsClient::open(&gate).await;
             peer.write(&whole[..cut]).await;
             peer.socket.get_mut().shutdown().await.unwrap();
-            assert_eq!(peer.farewell().await, None);
+            assert_eq!(peer.close_code().await, None);
         }
     }
 }
@@ -143,7 +145,7 @@ async fn a_frame_that_breaks_off_ends_the_session() {
 #[tokio::test]
 async fn bytes_of_any_kind_end_no_more_than_their_own_connection() {
     let gate = gate().await;
-    let mut other = Peer::open(&gate).await;
+    let mut other = WsClient::open(&gate).await;
     // A simple generator with a fixed seed.
     let mut state = 0x2545_f491_4f6c_dd1du64;
     for _ in 0..300 {
@@ -154,12 +156,12 @@ async fn bytes_of_any_kind_end_no_more_than_their_own_connection() {
             state ^= state << 17;
             noise.push(state as u8);
         }
-        let mut peer = Peer::connect(&gate).await;
+        let mut peer = WsClient::connect(&gate).await;
         let written = peer.socket.get_mut().write_all(&noise);
         let _ = within("the gateway to read", written).await;
         let _ = peer.socket.get_mut().shutdown().await;
-        peer.farewell().await;
+        peer.close_code().await;
     }
-    other.say(PING_REQUEST).await;
-    assert_eq!(other.hear().await["id"], "p");
+    other.send_message(PING_REQUEST).await;
+    assert_eq!(other.receive().await["id"], "p");
 }

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::{CLOSE, FIN, Frame, MORE, PING, PING_REQUEST, PONG, Peer, TEXT, frame};
-use crate::Gate;
+use super::{CLOSE, FIN, Frame, MORE, PING, PING_REQUEST, PONG, TEXT, WsClient, frame};
+use crate::TestGateway;
 use crate::client::call;
 
 /// Returns a call whose arguments contain characters of two, three and four bytes.
@@ -13,8 +13,8 @@ fn call_in_many_bytes() -> String {
 
 #[tokio::test]
 async fn a_message_may_come_in_pieces_cut_anywhere() {
-    let gate = Gate::start().await;
-    let mut peer = Peer::open(&gate).await;
+    let gate = TestGateway::start().await;
+    let mut peer = WsClient::open(&gate).await;
     let message = call_in_many_bytes();
     // A frame per byte splits every character, with a ping between any two frames.
     let bytes = message.as_bytes();
@@ -33,7 +33,7 @@ async fn a_message_may_come_in_pieces_cut_anywhere() {
         };
         assert_eq!(peer.frame().await, Some(pong));
     }
-    let answer = peer.hear().await;
+    let answer = peer.receive().await;
     assert_eq!(
         answer["result"]["content"][0]["text"],
         r#"{"text":"éü€日本🙂🙃"}"#
@@ -42,8 +42,8 @@ async fn a_message_may_come_in_pieces_cut_anywhere() {
 
 #[tokio::test]
 async fn empty_pieces_add_nothing() {
-    let gate = Gate::start().await;
-    let mut peer = Peer::open(&gate).await;
+    let gate = TestGateway::start().await;
+    let mut peer = WsClient::open(&gate).await;
     let pieces = [
         frame(TEXT, b""),
         frame(MORE, PING_REQUEST.as_bytes()),
@@ -51,24 +51,24 @@ async fn empty_pieces_add_nothing() {
         frame(FIN | MORE, b""),
     ];
     peer.write(&pieces.concat()).await;
-    assert_eq!(peer.hear().await["id"], "p");
+    assert_eq!(peer.receive().await["id"], "p");
 }
 
 #[tokio::test]
 async fn frames_may_be_written_byte_by_byte() {
-    let gate = Gate::start().await;
-    let mut peer = Peer::open(&gate).await;
+    let gate = TestGateway::start().await;
+    let mut peer = WsClient::open(&gate).await;
     for byte in frame(FIN | TEXT, call_in_many_bytes().as_bytes()) {
         peer.write(&[byte]).await;
         tokio::task::yield_now().await;
     }
-    assert_eq!(peer.hear().await["id"], 2);
+    assert_eq!(peer.receive().await["id"], 2);
 }
 
 #[tokio::test]
 async fn many_frames_may_be_written_at_once() {
-    let gate = Gate::start().await;
-    let mut peer = Peer::open(&gate).await;
+    let gate = TestGateway::start().await;
+    let mut peer = WsClient::open(&gate).await;
     let mut frames = Vec::new();
     for id in 0..500 {
         let ping = json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
@@ -77,7 +77,7 @@ async fn many_frames_may_be_written_at_once() {
     peer.write(&frames).await;
     let mut answered = Vec::new();
     for _ in 0..500 {
-        let answer = peer.hear().await;
+        let answer = peer.receive().await;
         assert_eq!(answer["result"], json!({}), "{answer}");
         answered.push(answer["id"].as_u64().unwrap());
     }
@@ -87,9 +87,9 @@ async fn many_frames_may_be_written_at_once() {
 
 #[tokio::test]
 async fn a_ping_is_answered_with_what_it_carried() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     // Also valid before `initialize`.
-    let mut peer = Peer::connect(&gate).await;
+    let mut peer = WsClient::connect(&gate).await;
     for payload in [&b""[..], b"are you there?", &[0xff; 125]] {
         peer.write(&frame(FIN | PING, payload)).await;
         let pong = Frame {
@@ -100,14 +100,14 @@ async fn a_ping_is_answered_with_what_it_carried() {
     }
     // An unsolicited pong is ignored.
     peer.write(&frame(FIN | PONG, b"by the way")).await;
-    peer.say(PING_REQUEST).await;
-    assert_eq!(peer.hear().await["id"], "p");
+    peer.send_message(PING_REQUEST).await;
+    assert_eq!(peer.receive().await["id"], "p");
 }
 
 #[tokio::test]
 async fn many_pings_are_no_trouble_to_whom_reads_the_pongs() {
-    let gate = Gate::start().await;
-    let mut peer = Peer::connect(&gate).await;
+    let gate = TestGateway::start().await;
+    let mut peer = WsClient::connect(&gate).await;
     for round in 0..20 {
         let pings = frame(FIN | PING, &[round; 125]).repeat(100);
         peer.write(&pings).await;
@@ -123,8 +123,8 @@ async fn many_pings_are_no_trouble_to_whom_reads_the_pongs() {
 
 #[tokio::test]
 async fn what_is_no_message_is_answered_and_reading_goes_on() {
-    let gate = Gate::start().await;
-    let mut peer = Peer::open(&gate).await;
+    let gate = TestGateway::start().await;
+    let mut peer = WsClient::open(&gate).await;
     for (text, expected) in [
         ("", r#"-32700 "parse_error" null"#),
         ("{nonsense", r#"-32700 "parse_error" null"#),
@@ -134,8 +134,8 @@ async fn what_is_no_message_is_answered_and_reading_goes_on() {
             r#"-32600 "invalid_request" 8"#,
         ),
     ] {
-        peer.say(text).await;
-        let answer = peer.hear().await;
+        peer.send_message(text).await;
+        let answer = peer.receive().await;
         let error = &answer["error"];
         let shown = format!(
             "{} {} {}",
@@ -143,19 +143,19 @@ async fn what_is_no_message_is_answered_and_reading_goes_on() {
         );
         assert_eq!(shown, expected, "{text}");
     }
-    peer.say(PING_REQUEST).await;
-    assert_eq!(peer.hear().await["id"], "p");
+    peer.send_message(PING_REQUEST).await;
+    assert_eq!(peer.receive().await["id"], "p");
 }
 
 #[tokio::test]
 async fn a_close_is_answered_with_the_same_code() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     for (payload, reply) in [
         (&b""[..], &b""[..]),
         (b"\x03\xe8", b"\x03\xe8"),
         (b"\x0f\xa0bye", b"\x0f\xa0bye"),
     ] {
-        let mut peer = Peer::open(&gate).await;
+        let mut peer = WsClient::open(&gate).await;
         peer.write(&frame(FIN | CLOSE, payload)).await;
         let close = Frame {
             head: FIN | CLOSE,

@@ -3,11 +3,11 @@
 use narrows_gateway::settings::Limits;
 use narrows_serve::HttpSettings;
 
-use super::{ACCEPT, FIN, KEY, Peer, TEXT, frame, upgrade};
-use crate::Gate;
+use super::{ACCEPT, FIN, KEY, TEXT, WsClient, frame, upgrade};
+use crate::TestGateway;
 use crate::client::{Connection, Reply, initialize};
 
-async fn send(gate: &Gate, request: &str) -> Reply {
+async fn send(gate: &TestGateway, request: &str) -> Reply {
     let mut connection = Connection::open(gate.address).await;
     connection.write(request.as_bytes()).await;
     connection.reply().await
@@ -15,7 +15,7 @@ async fn send(gate: &Gate, request: &str) -> Reply {
 
 #[tokio::test]
 async fn an_upgrade_is_agreed_to() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let reply = send(&gate, &upgrade("/ws", "")).await;
     assert_eq!(reply.status, 101);
     let header = |name| reply.header(name).unwrap_or_default().to_ascii_lowercase();
@@ -28,7 +28,7 @@ async fn an_upgrade_is_agreed_to() {
 
 #[tokio::test]
 async fn mcp_is_chosen_where_it_is_offered() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     for (offer, chosen) in [
         ("sec-websocket-protocol: mcp\r\n", Some("mcp")),
         ("sec-websocket-protocol: chat, mcp ,x\r\n", Some("mcp")),
@@ -48,7 +48,7 @@ async fn mcp_is_chosen_where_it_is_offered() {
 
 #[tokio::test]
 async fn what_is_no_upgrade_is_refused() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let good = upgrade("/ws", "");
     for (from, to) in [
         ("connection: Upgrade\r\nupgrade: websocket\r\n", ""),
@@ -84,7 +84,7 @@ async fn what_is_no_upgrade_is_refused() {
 
 #[tokio::test]
 async fn a_door_that_is_not_there_is_not_found() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     for path in ["/ws/nowhere", "/servers/missing/ws"] {
         let reply = send(&gate, &upgrade(path, "")).await;
         assert_eq!(
@@ -97,18 +97,18 @@ async fn a_door_that_is_not_there_is_not_found() {
 
 #[tokio::test]
 async fn every_door_has_its_socket() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     for (path, tool) in [
         ("/ws/default", "up__echo"),
         ("/ws/", "up__echo"),
         ("/servers/up/ws", "echo"),
     ] {
-        let mut peer = Peer::connect_at(gate.address, path).await;
-        peer.say(&initialize(1, "2025-06-18", "{}")).await;
-        peer.hear().await;
-        peer.say(r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#)
+        let mut peer = WsClient::connect_at(gate.address, path).await;
+        peer.send_message(&initialize(1, "2025-06-18", "{}")).await;
+        peer.receive().await;
+        peer.send_message(r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#)
             .await;
-        assert_eq!(peer.hear().await["result"]["tools"][0]["name"], tool);
+        assert_eq!(peer.receive().await["result"]["tools"][0]["name"], tool);
     }
 }
 
@@ -118,7 +118,7 @@ async fn foreign_hosts_and_pages_are_refused() {
         allowed_origins: vec!["https://app.example".into()],
         ..HttpSettings::default()
     };
-    let gate = Gate::with(http, Limits::default()).await;
+    let gate = TestGateway::with(http, Limits::default()).await;
     let foreign = upgrade("/ws", "").replace("localhost", "evil.example");
     assert_eq!(
         send(&gate, &foreign).await.refusal(),
@@ -145,22 +145,22 @@ async fn foreign_hosts_and_pages_are_refused() {
 
 #[tokio::test]
 async fn frames_may_come_together_with_the_request() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     let hello = initialize(1, "2025-06-18", "{}");
     let mut together = upgrade("/ws", "").into_bytes();
     together.extend(frame(FIN | TEXT, hello.as_bytes()));
     let mut connection = Connection::open(gate.address).await;
     connection.write(&together).await;
     assert_eq!(connection.head().await.status, 101);
-    let mut peer = Peer {
+    let mut peer = WsClient {
         socket: connection.into_socket(),
     };
-    assert_eq!(peer.hear().await["id"], 1);
+    assert_eq!(peer.receive().await["id"], 1);
 }
 
 #[tokio::test]
 async fn a_request_with_a_body_opens_nothing() {
-    let gate = Gate::start().await;
+    let gate = TestGateway::start().await;
     for body in ["content-length: 5\r\n", "transfer-encoding: chunked\r\n"] {
         let reply = send(&gate, &upgrade("/ws", body)).await;
         assert_eq!(
@@ -177,12 +177,12 @@ async fn there_are_only_so_many_sockets() {
         max_connections: 1,
         ..HttpSettings::default()
     };
-    let gate = Gate::with(http, Limits::default()).await;
-    let mut first = Peer::open(&gate).await;
+    let gate = TestGateway::with(http, Limits::default()).await;
+    let mut first = WsClient::open(&gate).await;
     let reply = send(&gate, &upgrade("/ws", "")).await;
     assert_eq!(reply.refusal(), r#"503 -32600 "too_many_connections" null"#);
-    first.say(super::PING_REQUEST).await;
-    assert_eq!(first.hear().await["id"], "p");
+    first.send_message(super::PING_REQUEST).await;
+    assert_eq!(first.receive().await["id"], "p");
     drop(first);
     let freed = async { while send(&gate, &upgrade("/ws", "")).await.status != 101 {} };
     crate::within("the first to be let go", freed).await;

@@ -9,12 +9,14 @@ use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-use super::{BINARY, CLOSE, FIN, PING, PING_REQUEST, PONG, Peer, TEXT, closing, frame, frame_head};
+use super::{
+    BINARY, CLOSE, FIN, PING, PING_REQUEST, PONG, TEXT, WsClient, closing, frame, frame_head,
+};
 use crate::client::call;
-use crate::{Gate, within};
+use crate::{TestGateway, within};
 
 /// Sends calls whose answers exceed the buffers on the path.
-async fn ask_for_much(peer: &mut Peer) {
+async fn ask_for_much(peer: &mut WsClient) {
     let asked = (100..200).map(|id| call(&id.to_string(), "blob"));
     let frames = asked.map(|message| frame(FIN | TEXT, message.as_bytes()));
     peer.write(&frames.collect::<Vec<_>>().concat()).await;
@@ -26,21 +28,21 @@ async fn a_client_that_does_not_read_is_given_up_and_hurts_nobody() {
         write_timeout: Duration::from_millis(500),
         ..HttpSettings::default()
     };
-    let mut gate = Gate::with(http, Limits::default()).await;
-    let mut other = Peer::open(&gate).await;
-    let mut stuck = Peer::open(&gate).await;
-    stuck.say(&call("2", "hold")).await;
+    let mut gate = TestGateway::with(http, Limits::default()).await;
+    let mut other = WsClient::open(&gate).await;
+    let mut stuck = WsClient::open(&gate).await;
+    stuck.send_message(&call("2", "hold")).await;
     let held = gate.upstream.held().await;
     ask_for_much(&mut stuck).await;
-    other.say(&call("3", "echo")).await;
-    assert_eq!(other.hear().await["id"], 3);
+    other.send_message(&call("3", "echo")).await;
+    assert_eq!(other.receive().await["id"], 3);
     let notice = gate
         .upstream
-        .heard("method", &json!("notifications/cancelled"))
+        .received("method", &json!("notifications/cancelled"))
         .await;
     assert_eq!(notice["params"]["requestId"], held.id);
-    other.say(PING_REQUEST).await;
-    assert_eq!(other.hear().await["id"], "p");
+    other.send_message(PING_REQUEST).await;
+    assert_eq!(other.receive().await["id"], "p");
 }
 
 #[tokio::test]
@@ -49,12 +51,12 @@ async fn a_client_that_reads_late_loses_nothing() {
         queue: 1,
         ..HttpSettings::default()
     };
-    let gate = Gate::with(http, Limits::default()).await;
-    let mut peer = Peer::open(&gate).await;
+    let gate = TestGateway::with(http, Limits::default()).await;
+    let mut peer = WsClient::open(&gate).await;
     ask_for_much(&mut peer).await;
     let mut answered = Vec::new();
     for _ in 100..200 {
-        let answer = peer.hear().await;
+        let answer = peer.receive().await;
         assert!(answer["result"].is_object(), "{answer}");
         answered.push(answer["id"].as_u64().unwrap());
     }
@@ -68,19 +70,19 @@ async fn a_close_is_answered_behind_what_was_being_written() {
         queue: 4,
         ..HttpSettings::default()
     };
-    let mut gate = Gate::with(http, Limits::default()).await;
-    let mut peer = Peer::open(&gate).await;
-    peer.say(&call("2", "hold")).await;
+    let mut gate = TestGateway::with(http, Limits::default()).await;
+    let mut peer = WsClient::open(&gate).await;
+    peer.send_message(&call("2", "hold")).await;
     let held = gate.upstream.held().await;
     ask_for_much(&mut peer).await;
     peer.write(&frame(FIN | CLOSE, &closing(1000, ""))).await;
     // The session ends before the client reads anything.
     let notice = gate
         .upstream
-        .heard("method", &json!("notifications/cancelled"))
+        .received("method", &json!("notifications/cancelled"))
         .await;
     assert_eq!(notice["params"]["requestId"], held.id);
-    assert_eq!(peer.farewell().await, Some(1000));
+    assert_eq!(peer.close_code().await, Some(1000));
     assert!(peer.ended().await);
 }
 
@@ -91,9 +93,9 @@ async fn whoever_takes_long_to_read_is_not_silent() {
         keep_alive,
         ..HttpSettings::default()
     };
-    let mut gate = Gate::with(http, Limits::default()).await;
-    let mut peer = Peer::open(&gate).await;
-    peer.say(&call("2", "hold")).await;
+    let mut gate = TestGateway::with(http, Limits::default()).await;
+    let mut peer = WsClient::open(&gate).await;
+    peer.send_message(&call("2", "hold")).await;
     let held = gate.upstream.held().await;
     // A single message that exceeds the buffers on the path, so that no ping can follow before it
     // is read.
@@ -108,9 +110,9 @@ async fn whoever_takes_long_to_read_is_not_silent() {
     }
     // Longer than a client may leave pings unanswered.
     tokio::time::sleep(keep_alive * 6).await;
-    assert_eq!(peer.hear().await["id"], 2);
-    peer.say(PING_REQUEST).await;
-    assert_eq!(peer.hear().await["id"], "p");
+    assert_eq!(peer.receive().await["id"], 2);
+    peer.send_message(PING_REQUEST).await;
+    assert_eq!(peer.receive().await["id"], "p");
 }
 
 #[tokio::test]
@@ -120,14 +122,14 @@ async fn whoever_takes_long_to_write_is_not_silent() {
         keep_alive,
         ..HttpSettings::default()
     };
-    let gate = Gate::with(http, Limits::default()).await;
-    let mut peer = Peer::open(&gate).await;
+    let gate = TestGateway::with(http, Limits::default()).await;
+    let mut peer = WsClient::open(&gate).await;
     // A single frame, within which the client cannot send a pong.
     for piece in frame(FIN | TEXT, PING_REQUEST.as_bytes()).chunks(3) {
         peer.write(piece).await;
         tokio::time::sleep(keep_alive / 3).await;
     }
-    assert_eq!(peer.hear().await["id"], "p");
+    assert_eq!(peer.receive().await["id"], "p");
 }
 
 #[tokio::test]
@@ -136,24 +138,24 @@ async fn whoever_takes_long_to_write_too_much_can_still_read_why_it_is_over() {
         max_message_bytes: 1000,
         ..HttpSettings::default()
     };
-    let gate = Gate::with(http, Limits::default()).await;
-    let mut peer = Peer::open(&gate).await;
+    let gate = TestGateway::with(http, Limits::default()).await;
+    let mut peer = WsClient::open(&gate).await;
     let piece = [b' '; 1000];
     peer.write(&frame_head(FIN | TEXT, 30_000)).await;
     for _ in 0..30 {
         peer.write(&piece).await;
         tokio::time::sleep(Duration::from_millis(60)).await;
     }
-    assert_eq!(peer.farewell().await, Some(1009));
+    assert_eq!(peer.close_code().await, Some(1009));
     assert!(peer.ended().await);
 }
 
 #[tokio::test]
 async fn the_gateway_hangs_up_first_though_the_client_sends_on() {
-    let gate = Gate::start().await;
-    let mut peer = Peer::open(&gate).await;
+    let gate = TestGateway::start().await;
+    let mut peer = WsClient::open(&gate).await;
     peer.write(&frame(FIN | BINARY, b"")).await;
-    assert_eq!(peer.farewell().await, Some(1003));
+    assert_eq!(peer.close_code().await, Some(1003));
     let sending = async {
         loop {
             peer.write(b"and another thing").await;
@@ -171,9 +173,9 @@ async fn the_gateway_hangs_up_first_though_the_client_sends_on() {
 
 #[tokio::test]
 async fn pongs_for_a_client_that_does_not_read_are_not_piled_up() {
-    let gate = Gate::start().await;
-    let mut other = Peer::open(&gate).await;
-    let mut peer = Peer::open(&gate).await;
+    let gate = TestGateway::start().await;
+    let mut other = WsClient::open(&gate).await;
+    let mut peer = WsClient::open(&gate).await;
     let pings = frame(FIN | PING, &[b'x'; 125]).repeat(10_000);
     // The gateway may stop reading or disconnect, but must not keep accepting pings that it cannot
     // answer.
@@ -186,8 +188,8 @@ async fn pongs_for_a_client_that_does_not_read_are_not_piled_up() {
         }
     }
     assert!(taken < 100, "{taken} times {} bytes", pings.len());
-    other.say(PING_REQUEST).await;
-    assert_eq!(other.hear().await["id"], "p");
+    other.send_message(PING_REQUEST).await;
+    assert_eq!(other.receive().await["id"], "p");
 }
 
 #[tokio::test]
@@ -196,16 +198,16 @@ async fn a_message_beyond_the_memory_is_not_read_on() {
         max_request_bytes_total: 400_000,
         ..Limits::default()
     };
-    let gate = Gate::with(HttpSettings::default(), limits).await;
-    let mut peer = Peer::open(&gate).await;
+    let gate = TestGateway::with(HttpSettings::default(), limits).await;
+    let mut peer = WsClient::open(&gate).await;
     // A single client may use a quarter of the memory.
     peer.write(&frame_head(FIN | TEXT, 200_000)).await;
     peer.write(&[b' '; 150_000]).await;
-    assert_eq!(peer.farewell().await, Some(1013));
-    let mut other = Peer::open(&gate).await;
+    assert_eq!(peer.close_code().await, Some(1013));
+    let mut other = WsClient::open(&gate).await;
     let long = format!("{PING_REQUEST}{}", " ".repeat(90_000));
-    other.say(&long).await;
-    assert_eq!(other.hear().await["id"], "p");
+    other.send_message(&long).await;
+    assert_eq!(other.receive().await["id"], "p");
 }
 
 #[tokio::test]
@@ -214,9 +216,9 @@ async fn a_message_that_falls_behind_is_not_waited_for() {
         body_timeout: Duration::from_millis(100),
         ..HttpSettings::default()
     };
-    let gate = Gate::with(http, Limits::default()).await;
-    let mut peer = Peer::open(&gate).await;
+    let gate = TestGateway::with(http, Limits::default()).await;
+    let mut peer = WsClient::open(&gate).await;
     peer.write(&frame_head(FIN | TEXT, 200_000)).await;
     peer.write(&[b' '; 150_000]).await;
-    assert_eq!(peer.farewell().await, Some(1008));
+    assert_eq!(peer.close_code().await, Some(1008));
 }

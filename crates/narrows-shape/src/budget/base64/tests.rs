@@ -13,14 +13,14 @@ fn letters(count: usize, alphabet: &str) -> String {
 
 const STANDARD: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-fn found(text: &str, form: Form) -> Vec<(String, String, usize)> {
+fn found(text: &str, form: Escaping) -> Vec<(String, String, usize)> {
     let blobs = find(text, 0..text.len(), form);
     let show = |blob: Blob| (text[blob.span].to_owned(), blob.kind, blob.bytes);
     blobs.into_iter().map(show).collect()
 }
 
 #[track_caller]
-fn check(before: &str, blob: &str, after: &str, form: Form, kind: &str) {
+fn check(before: &str, blob: &str, after: &str, form: Escaping, kind: &str) {
     let text = format!("{before}{blob}{after}");
     let found = found(&text, form);
     assert_eq!(found.len(), 1, "{text}");
@@ -29,7 +29,7 @@ fn check(before: &str, blob: &str, after: &str, form: Form, kind: &str) {
 
 #[track_caller]
 fn check_none(text: &str) {
-    assert!(found(text, Form::Plain).is_empty(), "{text}");
+    assert!(found(text, Escaping::Plain).is_empty(), "{text}");
 }
 
 #[test]
@@ -39,22 +39,22 @@ fn base64_is_found_with_its_padding_and_its_data_url() {
         "a word ",
         &format!("{body}=="),
         " and more",
-        Form::Plain,
+        Escaping::Plain,
         "binary",
     );
     check(
         "(",
         &body.replace(['+', '/'], "_"),
         ")",
-        Form::Plain,
+        Escaping::Plain,
         "binary",
     );
     let url = format!("data:image/svg+xml;charset=utf-8;base64,{body}=");
-    check("url('", &url, "')", Form::Plain, "image/svg+xml");
+    check("url('", &url, "')", Escaping::Plain, "image/svg+xml");
     // After such a prefix, even a run of one character counts.
     let zeros = format!("data:application/octet-stream;base64,{}", "A".repeat(1_200));
-    check("", &zeros, "", Form::Plain, "application/octet-stream");
-    assert_eq!(found(&format!("{body}=="), Form::Plain)[0].2, 750);
+    check("", &zeros, "", Escaping::Plain, "application/octet-stream");
+    assert_eq!(found(&format!("{body}=="), Escaping::Plain)[0].2, 750);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn the_first_bytes_tell_what_it_is() {
         ("H4sIAAAAAAAA", "application/gzip"),
         ("AGFzbQEAAAAB", "application/wasm"),
     ] {
-        check("", &format!("{first}{body}"), "", Form::Plain, kind);
+        check("", &format!("{first}{body}"), "", Escaping::Plain, kind);
     }
 }
 
@@ -84,12 +84,12 @@ fn lines_of_one_width_are_one_run() {
                 "-----BEGIN-----\n",
                 &body,
                 "\n-----END-----\n",
-                Form::Plain,
+                Escaping::Plain,
                 "binary",
             );
             // The line of words after the base64 is not part of it.
             let words = format!("{end}Some words");
-            check("", &lines.join(end), &words, Form::Plain, "binary");
+            check("", &lines.join(end), &words, Escaping::Plain, "binary");
         }
     }
     check_none(&vec![letters(40, STANDARD); 40].join("\n"));
@@ -98,14 +98,14 @@ fn lines_of_one_width_are_one_run() {
 #[test]
 fn escapes_of_json_belong_to_it_or_not() {
     let body = letters(1_200, STANDARD).replace('/', "\\/");
-    check("\\n", &body, "\\n", Form::Escaped, "binary");
-    check("\\u00e9", &body, "\\\"", Form::Escaped, "binary");
+    check("\\n", &body, "\\n", Escaping::Escaped, "binary");
+    check("\\u00e9", &body, "\\\"", Escaping::Escaped, "binary");
     let jpeg = format!("\\/9j\\/4AAQSkZJRgABAQ{body}");
-    check("", &jpeg, "", Form::Escaped, "image/jpeg");
+    check("", &jpeg, "", Escaping::Escaped, "image/jpeg");
     let url = format!("data:image\\/png;base64,{body}");
-    check("", &url, "", Form::Escaped, "image/png");
+    check("", &url, "", Escaping::Escaped, "image/png");
     let lines = vec![letters(64, STANDARD.trim_end_matches('/')); 20].join("\\n");
-    check("", &lines, "\\n", Form::Escaped, "binary");
+    check("", &lines, "\\n", Escaping::Escaped, "binary");
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn other_long_runs_are_left_alone() {
 fn one_behind_the_other_do_not_overlap() {
     let body = letters(1_000, STANDARD);
     let text = format!("{body}data:image/png;base64,{body} {body},data:;base64,{body}");
-    for form in [Form::Plain, Form::Escaped] {
+    for form in [Escaping::Plain, Escaping::Escaped] {
         let blobs = find(&text, 0..text.len(), form);
         let ends: Vec<usize> = blobs
             .iter()

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::templates::{Surprise, Templates};
-use super::{Findings, MOST_PARTS, Part, best_first, clean, clean_line, logs};
+use super::{Findings, MOST_PARTS, UnusualRun, best_first, clean, clean_line, logs};
 use crate::budget::keep::Ends;
 use crate::prune::engine::{CodeBlock, code_blocks};
 use crate::prune::{Deadline, Lines, OutOfTime, Span};
@@ -40,7 +40,7 @@ pub(super) fn find(lines: &Lines<'_>, deadline: &Deadline<'_>) -> Result<Finding
     order.truncate(MOST_PARTS);
     let part = |at: usize| {
         let block = &blocks[scored[at].0];
-        Part {
+        UnusualRun {
             span: block.span.clone(),
             label: clean(&block.name),
         }
@@ -81,13 +81,13 @@ pub(in crate::budget) fn copies(
     Ok((copies, total))
 }
 
-type Groups = HashMap<u64, Vec<usize>>;
+type BlockGroups = HashMap<u64, Vec<usize>>;
 
 /// Returns the key of each block, and the blocks for each key.
-fn group(blocks: &[CodeBlock], templates: &Templates) -> (Vec<u64>, Groups) {
+fn group(blocks: &[CodeBlock], templates: &Templates) -> (Vec<u64>, BlockGroups) {
     let keys = blocks.iter().map(|block| key(templates, &block.span));
     let keys: Vec<u64> = keys.collect();
-    let mut groups = Groups::new();
+    let mut groups = BlockGroups::new();
     for (at, &key) in keys.iter().enumerate() {
         groups.entry(key).or_default().push(at);
     }
@@ -122,7 +122,7 @@ fn score(surprises: &[Surprise], span: &Span, is_alone: bool) -> f32 {
 }
 
 /// Returns the groups of near-identical definitions, the largest first.
-fn folds(blocks: &[CodeBlock], groups: Groups) -> Vec<Vec<usize>> {
+fn folds(blocks: &[CodeBlock], groups: BlockGroups) -> Vec<Vec<usize>> {
     let mut folds: Vec<Vec<usize>> = groups.into_values().collect();
     folds.retain(|fold| fold.len() >= ALIKE && blocks[fold[0]].is_definition);
     folds.sort_by_key(|fold| (std::cmp::Reverse(fold.len()), fold[0]));

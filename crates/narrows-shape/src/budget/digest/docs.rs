@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::{Findings, MOST_PARTS, Part, best_first, clean};
+use super::{Findings, MOST_PARTS, UnusualRun, best_first, clean};
 use crate::budget::keep::Ends;
-use crate::prune::markdown::{self, Kind};
+use crate::prune::markdown::{self, LineKind};
 use crate::prune::{Deadline, Lines, OutOfTime, Span};
 use crate::terms;
 
@@ -42,7 +42,7 @@ pub(super) fn find(
         let span = paragraphs[at].clone();
         let line = lines.line(span.start).trim();
         let label: String = line.chars().take(CHARS_IN_LABEL).collect();
-        Part {
+        UnusualRun {
             span,
             label: clean(&label),
         }
@@ -50,7 +50,7 @@ pub(super) fn find(
     let levels = structure.kinds.iter().enumerate();
     let mut headings: Vec<(u8, usize)> = levels
         .filter_map(|(at, kind)| match kind {
-            Kind::Heading(level) => Some((*level, at)),
+            LineKind::Heading(level) => Some((*level, at)),
             _ => None,
         })
         .collect();
@@ -67,14 +67,16 @@ pub(super) fn find(
 }
 
 /// Returns the runs of lines that are neither blank nor headings. A fenced block is one paragraph.
-fn paragraphs(kinds: &[Kind]) -> Vec<Span> {
+fn paragraphs(kinds: &[LineKind]) -> Vec<Span> {
     let mut all: Vec<Span> = Vec::new();
     for (at, kind) in kinds.iter().enumerate() {
         let goes_on = match kind {
-            Kind::Blank | Kind::Heading(_) | Kind::Underline => continue,
-            Kind::Fenced => kinds.get(at.wrapping_sub(1)) == Some(&Kind::Fenced),
-            Kind::Item => false,
-            Kind::Text => !matches!(kinds.get(at.wrapping_sub(1)), None | Some(Kind::Fenced)),
+            LineKind::Blank | LineKind::Heading(_) | LineKind::Underline => continue,
+            LineKind::Fenced => kinds.get(at.wrapping_sub(1)) == Some(&LineKind::Fenced),
+            LineKind::Item => false,
+            LineKind::Text => {
+                !matches!(kinds.get(at.wrapping_sub(1)), None | Some(LineKind::Fenced))
+            }
         };
         match all.last_mut() {
             Some(last) if goes_on && last.end == at => last.end = at + 1,
@@ -85,7 +87,7 @@ fn paragraphs(kinds: &[Kind]) -> Vec<Span> {
 }
 
 /// A distinct word of the text and the number of paragraphs that contain it.
-struct Word {
+struct ParagraphWord {
     hash: u64,
     paragraphs: u32,
     /// The last paragraph with this word, counted from 1.
@@ -101,7 +103,7 @@ fn scores(
     // Words get numbers in the order of their first occurrence, so that each is hashed and looked
     // up only once.
     let mut numbers: HashMap<u64, u32> = HashMap::new();
-    let mut known: Vec<Word> = Vec::new();
+    let mut known: Vec<ParagraphWord> = Vec::new();
     let mut read: Vec<u32> = Vec::new();
     let mut ends = Vec::with_capacity(paragraphs.len());
     for (at, paragraph) in paragraphs.iter().enumerate() {
@@ -111,7 +113,7 @@ fn scores(
         let nth = at as u32 + 1;
         for hash in words(lines.span(paragraph)) {
             let number = *numbers.entry(hash).or_insert_with(|| {
-                known.push(Word {
+                known.push(ParagraphWord {
                     hash,
                     paragraphs: 0,
                     last: 0,

@@ -2,9 +2,9 @@
 
 use super::chunks::{self, Chunk, ChunkKind};
 use super::templates::{Surprise, Template, Templates};
-use super::{Findings, MOST_PARTS, Part, best_first, clean, clean_line};
+use super::{Findings, MOST_PARTS, UnusualRun, best_first, clean, clean_line};
 use crate::budget::keep::Ends;
-use crate::prune::trouble::{self, Sign};
+use crate::prune::failures::{self, LogSeverity};
 use crate::prune::{Deadline, Lines, OutOfTime};
 
 /// The fewest bits of an unusual line.
@@ -44,7 +44,7 @@ pub(super) fn find_by(
     let mut order: Vec<usize> = rare.collect();
     best_first(&mut order, |at| scores[at]);
     order.truncate(MOST_PARTS);
-    let parts = order.into_iter().map(|at| Part {
+    let parts = order.into_iter().map(|at| UnusualRun {
         span: at..at + 1,
         label: label(lines.line(at), &surprises[at]),
     });
@@ -82,14 +82,14 @@ fn scores(
         if at % 1_024 == 0 {
             deadline.check()?;
         }
-        signs.push(trouble::sign(line));
+        signs.push(failures::severity(line));
     }
-    let bits = |sign: Sign| {
-        let count = signs.iter().filter(|&&it| it == sign).count();
+    let bits = |severity: LogSeverity| {
+        let count = signs.iter().filter(|&&it| it == severity).count();
         let share = lines.len() as f32 / count.max(1) as f32;
         (share.log2() / 2.0).clamp(0.0, TROUBLE_BITS)
     };
-    let (error, warning) = (bits(Sign::Error), bits(Sign::Warning) / 2.0);
+    let (error, warning) = (bits(LogSeverity::Error), bits(LogSeverity::Warning) / 2.0);
     // The first lines of a template rank above its later lines.
     let mut seen = vec![0_u32; templates.all.len()];
     let mut scores = Vec::with_capacity(lines.len());
@@ -102,14 +102,14 @@ fn scores(
             });
         let template = surprise.template - (nth as f32).log2();
         let rare = template.max(surprise.value);
-        let trouble = match signs[at] {
-            Sign::Error => error,
-            Sign::Warning => warning,
-            Sign::None => 0.0,
+        let failures = match signs[at] {
+            LogSeverity::Error => error,
+            LogSeverity::Warning => warning,
+            LogSeverity::None => 0.0,
         };
         let is_rare = rare >= LEAST_BITS || surprise.template >= RARE_TEMPLATE;
         scores.push(match is_rare {
-            true => rare.max(LEAST_SCORE) + trouble,
+            true => rare.max(LEAST_SCORE) + failures,
             false => 0.0,
         });
     }

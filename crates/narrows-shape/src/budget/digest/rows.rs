@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::super::count;
 use super::fields::{self, Sort};
 use super::slots::{Slot, Usual};
-use super::{Findings, MOST_PARTS, Part, best_first, chunks, clean};
+use super::{Findings, MOST_PARTS, UnusualRun, best_first, chunks, clean};
 use crate::budget::keep::Ends;
 use crate::prune::{Deadline, Lines, OutOfTime};
 
@@ -55,8 +55,8 @@ pub(super) fn find_in_lines(
             at..at + line.len()
         })
         .collect();
-    let table = Table::read(lines.text(), &spans, deadline)?;
-    let parts = table.rare.iter().map(|rare| Part {
+    let table = RowTable::read(lines.text(), &spans, deadline)?;
+    let parts = table.rare.iter().map(|rare| UnusualRun {
         span: rare.row..rare.row + 1,
         label: rare.label.clone(),
     });
@@ -72,7 +72,7 @@ pub(super) fn find_in_lines(
 }
 
 /// Rows with roughly the same fields.
-pub(crate) struct Table {
+pub(crate) struct RowTable {
     rows: usize,
     /// The name and the contents of each field.
     fields: Vec<String>,
@@ -87,14 +87,14 @@ pub(crate) struct Rare {
     pub(crate) label: String,
 }
 
-impl Table {
+impl RowTable {
     /// Reads the rows at the given positions of a text.
     pub(crate) fn read(
         text: &str,
         rows: &[Range<usize>],
         deadline: &Deadline<'_>,
-    ) -> Result<Table, OutOfTime> {
-        let mut profile = Profile::new(text);
+    ) -> Result<RowTable, OutOfTime> {
+        let mut profile = RowProfile::new(text);
         for (at, row) in rows.iter().enumerate() {
             if at % ROWS_PER_CHECK == 0 {
                 deadline.check()?;
@@ -117,7 +117,7 @@ impl Table {
             row,
             label: profile.label(&scores[row]),
         });
-        Ok(Table {
+        Ok(RowTable {
             rows: rows.len(),
             rare: rare.collect(),
             fields: profile.describe(),
@@ -145,14 +145,14 @@ impl Table {
 }
 
 /// The bits of an unusual row, and the field and value that make it unusual.
-struct Score {
+struct RareScore {
     bits: f32,
     cause: Option<(u32, Range<usize>)>,
 }
 
-struct Profile<'a> {
+struct RowProfile<'a> {
     text: &'a str,
-    fields: Vec<Field>,
+    fields: Vec<RowField>,
     by_name: HashMap<(Option<u32>, u64), u32>,
     /// The sequences of fields that rows have.
     shapes: Slot,
@@ -160,7 +160,7 @@ struct Profile<'a> {
 }
 
 #[derive(Default)]
-struct Field {
+struct RowField {
     name: String,
     values: Slot,
     /// The text values with all numbers masked.
@@ -182,9 +182,9 @@ impl UsualOfField {
     }
 }
 
-impl<'a> Profile<'a> {
-    fn new(text: &'a str) -> Profile<'a> {
-        Profile {
+impl<'a> RowProfile<'a> {
+    fn new(text: &'a str) -> RowProfile<'a> {
+        RowProfile {
             text,
             fields: Vec::new(),
             by_name: HashMap::new(),
@@ -220,9 +220,9 @@ impl<'a> Profile<'a> {
         let around = around.and_then(|at| self.fields.get(at as usize));
         let around = around.map_or(String::new(), |field| format!("{}.", field.name));
         let name: String = name.chars().take(LONGEST_NAME).collect();
-        self.fields.push(Field {
+        self.fields.push(RowField {
             name: clean(&(around + &name)),
-            ..Field::default()
+            ..RowField::default()
         });
         self.by_name.insert(key, field);
         Some(field)
@@ -242,8 +242,8 @@ impl<'a> Profile<'a> {
         usual: &(Usual, Vec<UsualOfField>),
         row: &Range<usize>,
         shape: u64,
-    ) -> Score {
-        let mut score = Score {
+    ) -> RareScore {
+        let mut score = RareScore {
             bits: self.shapes.surprise(&usual.0, shape),
             cause: None,
         };
@@ -267,7 +267,7 @@ impl<'a> Profile<'a> {
         score
     }
 
-    fn label(&self, score: &Score) -> String {
+    fn label(&self, score: &RareScore) -> String {
         let Some((field, value)) = &score.cause else {
             return String::new();
         };
@@ -278,8 +278,8 @@ impl<'a> Profile<'a> {
     /// Describes the names and the contents of the first fields.
     fn describe(&self) -> Vec<String> {
         let rows = self.shape_of.len() as u32;
-        let is_leaf = |field: &&Field| field.sorts.count() > 0;
-        let is_usual = |field: &&Field| field.present * USUAL >= rows;
+        let is_leaf = |field: &&RowField| field.sorts.count() > 0;
+        let is_usual = |field: &&RowField| field.present * USUAL >= rows;
         let leaves = self.fields.iter().filter(is_leaf);
         let fields = leaves.clone().filter(is_usual);
         let mut all: Vec<String> = fields
@@ -296,7 +296,7 @@ impl<'a> Profile<'a> {
     }
 }
 
-impl Field {
+impl RowField {
     fn add(&mut self, text: &str, value: &Range<usize>, sort: Sort) {
         self.present += 1;
         if sort == Sort::Object {

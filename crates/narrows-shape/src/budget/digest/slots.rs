@@ -26,7 +26,7 @@ const TAIL: u32 = 25;
 #[derive(Default)]
 pub(crate) struct Slot {
     count: u32,
-    values: HashMap<u64, Tally, BuildHasherDefault<KeyHasher>>,
+    values: HashMap<u64, SlotTally, BuildHasherDefault<KeyHasher>>,
     has_many: bool,
     /// Counts of numbers by quarter octaves.
     octaves: Vec<(u16, u32)>,
@@ -57,7 +57,7 @@ impl Hasher for KeyHasher {
 }
 
 #[derive(Clone, Copy)]
-struct Tally {
+struct SlotTally {
     count: u32,
     /// The position of the first occurrence in the text.
     start: u32,
@@ -111,7 +111,7 @@ impl Slot {
         if self.has_many {
             return;
         }
-        let tally = self.values.entry(hash).or_insert(Tally {
+        let tally = self.values.entry(hash).or_insert(SlotTally {
             count: 0,
             start: place.start as u32,
             end: place.end as u32,
@@ -239,7 +239,7 @@ impl Slot {
     /// Returns the most frequent values with their counts, as positions in the text, and the number
     /// of other values.
     pub(crate) fn frequent(&self, most: usize) -> (Vec<(Range<usize>, u32)>, usize) {
-        let mut all: Vec<Tally> = self.values.values().copied().collect();
+        let mut all: Vec<SlotTally> = self.values.values().copied().collect();
         all.sort_unstable_by_key(|tally| (std::cmp::Reverse(tally.count), tally.start));
         let others = all.len().saturating_sub(most);
         let places = all.iter().take(most);

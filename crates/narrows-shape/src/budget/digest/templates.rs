@@ -43,11 +43,11 @@ pub(crate) struct Template {
     pub(crate) count: u32,
     /// The first line of the template.
     pub(crate) first: usize,
-    places: Vec<Place>,
+    places: Vec<ChunkPosition>,
 }
 
 /// One chunk position of a template.
-struct Place {
+struct ChunkPosition {
     kind: PlaceKind,
     /// The position of the first occurrence in the text.
     first: Range<usize>,
@@ -216,7 +216,7 @@ impl Miner {
 
     fn create(&mut self, line: usize, start: usize, pattern: u64, chunks: &[Chunk]) -> u32 {
         let id = self.templates.len() as u32;
-        let place = |chunk: &Chunk| Place {
+        let place = |chunk: &Chunk| ChunkPosition {
             kind: match chunk.kind {
                 ChunkKind::Word => PlaceKind::Constant(chunk.hash),
                 ChunkKind::Number(_) => PlaceKind::Numbers,
@@ -257,8 +257,9 @@ fn keys_of<'a>(chunks: impl Iterator<Item = Option<&'a Chunk>>) -> (u64, u64) {
 
 impl Template {
     fn equal_words(&self, chunks: &[Chunk]) -> usize {
-        let is_equal =
-            |(place, chunk): &(&Place, &Chunk)| place.kind == PlaceKind::Constant(chunk.hash);
+        let is_equal = |(place, chunk): &(&ChunkPosition, &Chunk)| {
+            place.kind == PlaceKind::Constant(chunk.hash)
+        };
         self.places.iter().zip(chunks).filter(is_equal).count()
     }
 
@@ -289,7 +290,7 @@ impl Template {
     }
 
     fn usual(&self) -> Vec<Usual> {
-        let usual = |place: &Place| {
+        let usual = |place: &ChunkPosition| {
             let slot = place.slot.as_ref();
             slot.map_or_else(Usual::default, |slot| slot.usual())
         };

@@ -383,9 +383,9 @@ fn no_gap_of_a_few_lines_is_cut_while_there_is_room() {
     });
     let fitted = digest(&text, 8_000, Some(SourceType::Logs));
     assert_eq!(fitted.stages, [Stage::Digest]);
-    let is_short = |cut: &crate::budget::Place| match cut {
-        crate::budget::Place::Lines { first, last } => last - first < 9,
-        crate::budget::Place::Chars { .. } => false,
+    let is_short = |cut: &crate::budget::CutRange| match cut {
+        crate::budget::CutRange::Lines { first, last } => last - first < 9,
+        crate::budget::CutRange::Chars { .. } => false,
     };
     assert!(!fitted.cuts.iter().any(is_short), "{:?}", fitted.cuts);
 }

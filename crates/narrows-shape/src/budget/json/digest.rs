@@ -2,12 +2,12 @@
 //! unusual, as compact JSON or TOON, and an index of the other rare rows.
 
 use super::main_array::Main;
-use super::plan::{self, Cut, Planner, What, scaled};
-use super::{Draft, as_toon, render, table};
+use super::plan::{self, CutKind, JsonCut, Planner, scaled};
+use super::{JsonDraft, as_toon, render, table};
 use crate::budget::digest::index;
-use crate::budget::marker::{self, Gap, Unit};
-use crate::budget::notes::Noted;
-use crate::budget::{Fitted, Order, Place, RecoveryRange, Stage, Work, count, within};
+use crate::budget::marker::{self, Gap, MarkerUnit};
+use crate::budget::notes::NotedText;
+use crate::budget::{CutRange, FitContext, Fitted, Order, RecoveryRange, Stage, count, within};
 use crate::prune::{Fallback, Lines};
 use crate::toon;
 
@@ -23,15 +23,19 @@ const INDENT: usize = 4;
 
 pub(super) fn fit(
     original: &str,
-    noted: &Noted,
+    noted: &NotedText,
     planner: &mut Planner<'_>,
     stages: Vec<Stage>,
-    work: &Work<'_>,
+    work: &FitContext<'_>,
 ) -> Result<Fitted, Fallback> {
     let order = work.order;
     let main = planner.main()?;
     let chars = count::chars(original).max(Lines::count(original));
-    let header = count::chars(&marker::longest_header(&order.recovery, Unit::Rows, chars));
+    let header = count::chars(&marker::longest_header(
+        &order.recovery,
+        MarkerUnit::Rows,
+        chars,
+    ));
     let room = order.max_chars.saturating_sub(header);
     let mut note = note(main.as_ref(), 3 * room / NOTES);
     let mut room = room - count::chars(&note);
@@ -59,7 +63,7 @@ pub(super) fn fit(
         done = cut.map(|(cuts, is_toon)| (cuts, is_toon, None));
     }
     let (cuts, is_toon, index) = done.ok_or(Fallback::ConstraintsUnmet)?;
-    let draft = Draft::new(original, noted, &cuts);
+    let draft = JsonDraft::new(original, noted, &cuts);
     let body = match is_toon {
         true => {
             // Markers can make a table of nested rows longer than measured.
@@ -78,7 +82,7 @@ pub(super) fn fit(
             let cuts = planner
                 .plan(room, (1, 1))?
                 .ok_or(Fallback::ConstraintsUnmet)?;
-            let draft = Draft::new(original, noted, &cuts);
+            let draft = JsonDraft::new(original, noted, &cuts);
             let header = write_header(&draft, main.as_ref(), order);
             let text = format!("{header}{note}{}", draft.as_json(None));
             return within(order, draft.fitted(text, stages));
@@ -106,11 +110,11 @@ fn note(main: Option<&Main>, most: usize) -> String {
 }
 
 /// Writes an index of the rare rows that are cut, or of all rare rows.
-fn write_index(main: Option<&Main>, cuts: Option<&[Cut]>, room: usize) -> Option<String> {
+fn write_index(main: Option<&Main>, cuts: Option<&[JsonCut]>, room: usize) -> Option<String> {
     let main = main?;
     let gaps: Option<Vec<(usize, usize)>> = cuts.map(|cuts| {
-        let gap = |cut: &Cut| match cut.what {
-            What::Children {
+        let gap = |cut: &JsonCut| match cut.what {
+            CutKind::Children {
                 container,
                 first,
                 last,
@@ -138,11 +142,11 @@ fn write_index(main: Option<&Main>, cuts: Option<&[Cut]>, room: usize) -> Option
 }
 
 /// Writes the first line: the number of rows shown, and the call that returns the rest.
-fn write_header(draft: &Draft<'_>, main: Option<&Main>, order: &Order<'_>) -> String {
+fn write_header(draft: &JsonDraft<'_>, main: Option<&Main>, order: &Order<'_>) -> String {
     let gaps = draft.gaps();
-    let is_of_main = |cut: &Cut| match cut.what {
-        What::Children { container, .. } => main.is_some_and(|main| main.container == container),
-        What::Chars => false,
+    let is_of_main = |cut: &JsonCut| match cut.what {
+        CutKind::Children { container, .. } => main.is_some_and(|main| main.container == container),
+        CutKind::Chars => false,
     };
     let length = |gap: &Gap| gap.last + 1 - gap.first;
     let all = draft.cuts.iter().zip(&gaps).zip(&draft.spans);
@@ -159,8 +163,8 @@ fn write_header(draft: &Draft<'_>, main: Option<&Main>, order: &Order<'_>) -> St
         return marker::header(&order.recovery, shown, *gap, range);
     }
     let chars = count::chars(draft.original);
-    let extent = |place: &Place| {
-        let (Place::Chars { first, last } | Place::Lines { first, last }) = *place;
+    let extent = |place: &CutRange| {
+        let (CutRange::Chars { first, last } | CutRange::Lines { first, last }) = *place;
         (first, last)
     };
     let places = draft.spans.iter().map(|(_, place)| extent(place));
@@ -169,7 +173,7 @@ fn write_header(draft: &Draft<'_>, main: Option<&Main>, order: &Order<'_>) -> St
         return String::new();
     };
     let gap = Gap {
-        unit: Unit::Chars,
+        unit: MarkerUnit::Chars,
         first,
         last,
         total: chars,
@@ -180,11 +184,11 @@ fn write_header(draft: &Draft<'_>, main: Option<&Main>, order: &Order<'_>) -> St
 
 /// Returns cuts that bring the text within `room` characters, and whether the result is TOON.
 fn cut(
-    noted: &Noted,
+    noted: &NotedText,
     planner: &mut Planner<'_>,
     room: usize,
-    work: &Work<'_>,
-) -> Result<Option<(Vec<Cut>, bool)>, Fallback> {
+    work: &FitContext<'_>,
+) -> Result<Option<(Vec<JsonCut>, bool)>, Fallback> {
     let Some(cuts) = planner.plan(room, (1, 1))? else {
         return Ok(None);
     };
@@ -199,21 +203,23 @@ fn cut(
 /// Returns cuts with which the text fits as TOON and keeps more than it would as JSON. Returns
 /// `None` if TOON is not shorter.
 fn for_toon(
-    noted: &Noted,
+    noted: &NotedText,
     planner: &mut Planner<'_>,
-    json_cuts: &[Cut],
+    json_cuts: &[JsonCut],
     room: usize,
-) -> Result<Option<Vec<Cut>>, Fallback> {
+) -> Result<Option<Vec<JsonCut>>, Fallback> {
     let chars = planner.chars();
     // Measures the data without row markers in both forms, and the row markers.
-    let size = |cuts: &[Cut]| {
-        let marker = |cut: &Cut| longest_marker(cut, chars);
+    let size = |cuts: &[JsonCut]| {
+        let marker = |cut: &JsonCut| longest_marker(cut, chars);
         let data = render(noted, cuts, |cut| match cut.what {
-            What::Chars => Some(plan::in_json(&cut.what, &marker(cut))),
-            What::Children { .. } => None,
+            CutKind::Chars => Some(plan::in_json(&cut.what, &marker(cut))),
+            CutKind::Children { .. } => None,
         });
         let toon = toon::encode(&data).ok()?;
-        let rows = cuts.iter().filter(|cut| !matches!(cut.what, What::Chars));
+        let rows = cuts
+            .iter()
+            .filter(|cut| !matches!(cut.what, CutKind::Chars));
         let markers: usize = rows
             .map(|cut| count::chars(&marker(cut)) + 1 + INDENT)
             .sum();
@@ -249,10 +255,10 @@ fn for_toon(
 }
 
 /// Returns the longest marker that may replace a cut in a text of `chars` characters.
-fn longest_marker(cut: &Cut, chars: usize) -> String {
+fn longest_marker(cut: &JsonCut, chars: usize) -> String {
     let total = match cut.what {
-        What::Children { total, .. } => total,
-        What::Chars => chars,
+        CutKind::Children { total, .. } => total,
+        CutKind::Chars => chars,
     };
     let unit = cut.what.unit();
     let gap = Gap {

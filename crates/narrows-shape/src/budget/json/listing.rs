@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::tree::{self, Kind, Node};
-use crate::budget::digest::rows::Table;
-use crate::budget::{Work, count};
+use super::tree::{self, Node, NodeKind};
+use crate::budget::digest::rows::RowTable;
+use crate::budget::{FitContext, count};
 use crate::prune::{Fallback, Lines, OutOfTime, Ranking, SourceType};
 
 /// The first rows that are always kept, to show the structure.
@@ -24,12 +24,16 @@ pub(super) struct Listing {
     /// The children in the order in which they are kept.
     pub(super) order: Vec<u32>,
     /// The description of the children, if they are rows.
-    pub(super) table: Option<Rc<Table>>,
+    pub(super) table: Option<Rc<RowTable>>,
 }
 
 impl Listing {
     /// Reads the children of a node and determines their order.
-    pub(super) fn read(text: &str, node: &Node, work: &Work<'_>) -> Result<Listing, Fallback> {
+    pub(super) fn read(
+        text: &str,
+        node: &Node,
+        work: &FitContext<'_>,
+    ) -> Result<Listing, Fallback> {
         let starts = tree::children(text, &node.span);
         work.check()?;
         let mut sums = Vec::with_capacity(starts.len());
@@ -51,14 +55,14 @@ impl Listing {
             order,
             table: None,
         };
-        if node.kind == Kind::Array && !is_by_goal {
+        if node.kind == NodeKind::Array && !is_by_goal {
             listing.put_rare_first(text, work)?;
         }
         Ok(listing)
     }
 
     /// Moves the unusual rows to the front, after the first and last ones.
-    fn put_rare_first(&mut self, text: &str, work: &Work<'_>) -> Result<(), Fallback> {
+    fn put_rare_first(&mut self, text: &str, work: &FitContext<'_>) -> Result<(), Fallback> {
         let count = self.starts.len() - 1;
         let starts = self.starts.windows(2);
         let rows: Vec<Range<usize>> = starts
@@ -68,7 +72,7 @@ impl Listing {
         if count < FEWEST_ROWS || rows.iter().filter(is_object).count() * 2 < count {
             return Ok(());
         }
-        let table = Table::read(text, &rows, work.deadline);
+        let table = RowTable::read(text, &rows, work.deadline);
         let table = table.map_err(|OutOfTime| Fallback::Timeout)?;
         let ends = FIRST_ROWS + LAST_ROWS.min(count / 4);
         let mut is_taken = vec![false; count];
@@ -89,7 +93,7 @@ fn order_by_goal(
     text: &str,
     goal: &str,
     starts: &[u32],
-    work: &Work<'_>,
+    work: &FitContext<'_>,
 ) -> Result<Option<Vec<u32>>, Fallback> {
     let mut rows = String::new();
     for two in starts.windows(2) {

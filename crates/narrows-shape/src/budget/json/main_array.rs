@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use super::count;
-use super::tree::{Kind, Node};
-use crate::budget::digest::rows::Table;
-use crate::json::mended;
+use super::tree::{Node, NodeKind};
+use crate::budget::digest::rows::RowTable;
+use crate::json::replace_lone_surrogates;
 
 /// The longest path in characters. Of a longer path, only the end is shown.
 const LONGEST_PATH: usize = 80;
@@ -17,7 +17,7 @@ pub(super) struct Main {
     pub(super) container: usize,
     pub(super) path: String,
     /// The description of the rows, if they are objects.
-    pub(super) table: Option<Rc<Table>>,
+    pub(super) table: Option<Rc<RowTable>>,
 }
 
 /// Returns the largest array of objects in a value, with its path.
@@ -27,10 +27,10 @@ pub(super) fn largest_array<'n>(text: &str, root: &'n Node) -> Option<(&'n Node,
     while let Some((node, path)) = open.pop() {
         let is_of_objects = text[node.span.start..].starts_with("[{");
         let size = best.as_ref().map_or(0, |(best, _)| best.chars);
-        if node.kind == Kind::Array && is_of_objects && node.chars > size {
+        if node.kind == NodeKind::Array && is_of_objects && node.chars > size {
             best = Some((node, path.clone()));
         }
-        let is_larger = |child: &&Node| child.chars > size && child.kind != Kind::Text;
+        let is_larger = |child: &&Node| child.chars > size && child.kind != NodeKind::Text;
         for child in node.nodes.iter().rev().filter(is_larger) {
             open.push((child, step(text, &path, node, child)));
         }
@@ -41,8 +41,8 @@ pub(super) fn largest_array<'n>(text: &str, root: &'n Node) -> Option<(&'n Node,
 /// Returns the path of a child.
 fn step(text: &str, path: &str, node: &Node, child: &Node) -> String {
     let path = match node.kind {
-        Kind::Object => {
-            let key = mended(&text[child.key.clone()]);
+        NodeKind::Object => {
+            let key = replace_lone_surrogates(&text[child.key.clone()]);
             let key: String = serde_json::from_str(&key).unwrap_or_default();
             let is_plain = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
             let is_name = !key.is_empty() && key.chars().all(is_plain);

@@ -15,11 +15,11 @@ use super::count;
 use super::escapes::whole_escapes;
 use super::listing::Listing;
 use super::main_array::{Main, largest_array};
-use super::tree::{Floors, Kind, Node};
-use crate::budget::Work;
-use crate::budget::keep::{Room, Shelf};
-use crate::budget::marker::{Gap, Unit};
-use crate::budget::notes::Noted;
+use super::tree::{Floors, Node, NodeKind};
+use crate::budget::FitContext;
+use crate::budget::keep::{KeepBudget, KeepSet};
+use crate::budget::marker::{Gap, MarkerUnit};
+use crate::budget::notes::NotedText;
 use crate::prune::Fallback;
 
 /// The most markers in one text, and the characters of the budget required for each.
@@ -34,16 +34,16 @@ const LEAST_STRING: usize = 100;
 
 /// A part to remove, as a span in the text with notes.
 #[derive(Clone)]
-pub(super) struct Cut {
+pub(super) struct JsonCut {
     pub(super) span: Range<usize>,
-    pub(super) what: What,
+    pub(super) what: CutKind,
 }
 
 #[derive(Clone)]
-pub(super) enum What {
+pub(super) enum CutKind {
     /// Children `first` to `last` of the `total` children of a container, counted from 1.
     Children {
-        kind: Kind,
+        kind: NodeKind,
         /// The start of the container.
         container: usize,
         first: usize,
@@ -54,35 +54,37 @@ pub(super) enum What {
     Chars,
 }
 
-impl What {
-    pub(super) fn unit(&self) -> Unit {
+impl CutKind {
+    pub(super) fn unit(&self) -> MarkerUnit {
         match self {
-            What::Children {
-                kind: Kind::Object, ..
-            } => Unit::Keys,
-            What::Children { .. } => Unit::Rows,
-            What::Chars => Unit::Chars,
+            CutKind::Children {
+                kind: NodeKind::Object,
+                ..
+            } => MarkerUnit::Keys,
+            CutKind::Children { .. } => MarkerUnit::Rows,
+            CutKind::Chars => MarkerUnit::Chars,
         }
     }
 }
 
 /// Returns a marker in its JSON form: a string among rows, a member among members, or part of a
 /// string.
-pub(super) fn in_json(what: &What, marker: &str) -> String {
+pub(super) fn in_json(what: &CutKind, marker: &str) -> String {
     // Serialising a string to JSON cannot fail.
     let quoted = serde_json::to_string(marker).unwrap_or_default();
     match what {
-        What::Children {
-            kind: Kind::Object, ..
+        CutKind::Children {
+            kind: NodeKind::Object,
+            ..
         } => format!("{quoted}:null"),
-        What::Children { .. } => quoted,
-        What::Chars => quoted.trim_matches('"').to_owned(),
+        CutKind::Children { .. } => quoted,
+        CutKind::Chars => quoted.trim_matches('"').to_owned(),
     }
 }
 
 pub(super) struct Planner<'a> {
-    noted: &'a Noted,
-    work: &'a Work<'a>,
+    noted: &'a NotedText,
+    work: &'a FitContext<'a>,
     chars: usize,
     root: Option<Node>,
     char_marker: usize,
@@ -90,7 +92,7 @@ pub(super) struct Planner<'a> {
     weight: (usize, usize),
     /// The children of containers, cached after the first use.
     listings: HashMap<usize, Rc<Listing>>,
-    cuts: Vec<Cut>,
+    cuts: Vec<JsonCut>,
 }
 
 /// The number of characters that a value was reduced to, or `None` if it cannot be reduced enough.
@@ -98,16 +100,16 @@ type Reached = Result<Option<usize>, Fallback>;
 
 impl<'a> Planner<'a> {
     /// Creates a planner for a text with notes, whose original has `chars` characters.
-    pub(super) fn new(noted: &'a Noted, chars: usize, work: &'a Work<'a>) -> Planner<'a> {
-        let cost = |what: &What| marker_cost(what, chars);
-        let rows = What::Children {
-            kind: Kind::Array,
+    pub(super) fn new(noted: &'a NotedText, chars: usize, work: &'a FitContext<'a>) -> Planner<'a> {
+        let cost = |what: &CutKind| marker_cost(what, chars);
+        let rows = CutKind::Children {
+            kind: NodeKind::Array,
             container: 0,
             first: 0,
             last: 0,
             total: 0,
         };
-        let char_marker = cost(&What::Chars);
+        let char_marker = cost(&CutKind::Chars);
         let floors = Floors {
             array: 2 + cost(&rows),
             string: 2 + char_marker + LEAST_STRING,
@@ -137,7 +139,7 @@ impl<'a> Planner<'a> {
         &mut self,
         budget: usize,
         weight: (usize, usize),
-    ) -> Result<Option<Vec<Cut>>, Fallback> {
+    ) -> Result<Option<Vec<JsonCut>>, Fallback> {
         let Some(root) = self.root.take() else {
             return Ok(None);
         };
@@ -157,12 +159,12 @@ impl<'a> Planner<'a> {
         if node.chars <= budget {
             return Ok(Some(node.chars));
         }
-        if node.kind == Kind::Text {
+        if node.kind == NodeKind::Text {
             return Ok(self.cut_string(node, budget));
         }
         let mode = (0..2).find(|&mode| node.least_of_children(mode) <= budget);
         let shares = match node.kind {
-            Kind::Array => mode.filter(|&mode| mode == 0 && node.children <= FEW_ROWS),
+            NodeKind::Array => mode.filter(|&mode| mode == 0 && node.children <= FEW_ROWS),
             _ => mode,
         };
         if let Some(mode) = shares {
@@ -219,7 +221,7 @@ impl<'a> Planner<'a> {
     fn drop_children(&mut self, node: &Node, budget: usize, gaps: usize) -> Reached {
         let listing = self.listing(node)?;
         let total = listing.sums.len() - 1;
-        let gap = |first: usize, last: usize| What::Children {
+        let gap = |first: usize, last: usize| CutKind::Children {
             kind: node.kind,
             container: node.span.start,
             first,
@@ -228,7 +230,7 @@ impl<'a> Planner<'a> {
         };
         let marker = marker_cost(&gap(0, 0), total) + 1;
         // The comma that the last child lacks pays for one of the two brackets.
-        let room = Room {
+        let room = KeepBudget {
             cost: budget.saturating_sub(1),
             gaps,
         };
@@ -237,18 +239,18 @@ impl<'a> Planner<'a> {
         }
         let weighty = scaled(marker, self.weight.0, self.weight.1);
         let marker = weighty.min(room.cost / 2).max(marker);
-        let mut shelf = Shelf::new(&listing.sums, marker);
+        let mut keep_set = KeepSet::new(&listing.sums, marker);
         let single = |&at: &u32| at as usize..at as usize + 1;
-        shelf.fill(|| listing.order.iter().map(single), room);
-        self.keep_a_part(node, &listing, &mut shelf, room)?;
-        for span in shelf.kept_not() {
+        keep_set.fill(|| listing.order.iter().map(single), room);
+        self.keep_a_part(node, &listing, &mut keep_set, room)?;
+        for span in keep_set.kept_not() {
             let bytes = listing.starts[span.start] as usize..listing.starts[span.end] as usize - 1;
-            self.cuts.push(Cut {
+            self.cuts.push(JsonCut {
                 span: bytes,
                 what: gap(span.start + 1, span.end),
             });
         }
-        Ok(Some(shelf.used() + 1))
+        Ok(Some(keep_set.used() + 1))
     }
 
     /// Keeps part of the next best child if it is too large and most of the room is left.
@@ -256,26 +258,26 @@ impl<'a> Planner<'a> {
         &mut self,
         node: &Node,
         listing: &Listing,
-        shelf: &mut Shelf<'_>,
-        room: Room,
+        keep_set: &mut KeepSet<'_>,
+        room: KeepBudget,
     ) -> Result<(), Fallback> {
         let mut order = listing.order.iter().map(|&at| at as usize);
-        let Some(at) = order.find(|&at| !shelf.is_kept(at)) else {
+        let Some(at) = order.find(|&at| !keep_set.is_kept(at)) else {
             return Ok(());
         };
         let Some(child) = node.nodes.iter().find(|child| child.index == at) else {
             return Ok(());
         };
-        let used = shelf.used_beside(at);
+        let used = keep_set.used_beside(at);
         let key = child.span.start - listing.starts[at] as usize;
         let left = room.cost.saturating_sub(used + key + 1);
         if left < LEAST_PART || left < room.cost / 2 {
             return Ok(());
         }
-        let gaps = room.gaps.saturating_sub(shelf.gaps()).max(1);
+        let gaps = room.gaps.saturating_sub(keep_set.gaps()).max(1);
         let before = self.cuts.len();
         match self.fit(child, left, gaps)? {
-            Some(chars) => shelf.keep_at(at, chars + key + 1),
+            Some(chars) => keep_set.keep_at(at, chars + key + 1),
             None => self.cuts.truncate(before),
         }
         Ok(())
@@ -293,9 +295,9 @@ impl<'a> Planner<'a> {
         let span = inside.start + middle.start..inside.start + middle.end;
         let span = self.noted.around_notes(span);
         let gone = count::chars(&self.noted.text[span.clone()]);
-        self.cuts.push(Cut {
+        self.cuts.push(JsonCut {
             span,
-            what: What::Chars,
+            what: CutKind::Chars,
         });
         Some(node.chars - gone + self.char_marker)
     }
@@ -316,7 +318,7 @@ impl<'a> Planner<'a> {
             return Ok(None);
         };
         let found = match root.kind {
-            Kind::Array => Some((&root, "$".to_owned())),
+            NodeKind::Array => Some((&root, "$".to_owned())),
             _ => largest_array(&self.noted.text, &root),
         };
         let main = found.map(|(node, path)| {
@@ -348,7 +350,7 @@ pub(super) fn scaled(number: usize, by: usize, to: usize) -> usize {
 }
 
 /// Returns the largest cost of a marker in its JSON form.
-fn marker_cost(what: &What, total: usize) -> usize {
+fn marker_cost(what: &CutKind, total: usize) -> usize {
     let longest = Gap {
         unit: what.unit(),
         first: total,

@@ -4,22 +4,23 @@
 //! fields therefore replaces the cut while the text is written, and the marker then replaces the
 //! line of that row. The row count in the table header is the count of the original.
 
-use super::plan::{self, What};
-use super::tree::Kind;
-use super::{Draft, render};
+use super::plan::{self, CutKind};
+use super::tree::NodeKind;
+use super::{JsonDraft, render};
 use crate::json::string_end;
 use crate::toon;
 
 /// Returns the text as TOON, or `None` if the markers cannot be placed.
-pub(super) fn as_toon(draft: &Draft<'_>) -> Option<String> {
+pub(super) fn as_toon(draft: &JsonDraft<'_>) -> Option<String> {
     let markers: Vec<String> = draft.gaps().iter().map(|gap| gap.short()).collect();
     let mut next = markers.iter();
     let text = draft.noted.text.as_str();
     let data = render(draft.noted, draft.cuts, |cut| {
         let marker = next.next()?;
         Some(match cut.what {
-            What::Children {
-                kind: Kind::Array, ..
+            CutKind::Children {
+                kind: NodeKind::Array,
+                ..
             } => stand_in(&text[cut.span.clone()], marker),
             _ => plan::in_json(&cut.what, marker),
         })
@@ -31,8 +32,8 @@ pub(super) fn as_toon(draft: &Draft<'_>) -> Option<String> {
         .collect();
     let mut from = 0;
     for (cut, marker) in draft.cuts.iter().zip(&markers) {
-        let What::Children {
-            kind: Kind::Array,
+        let CutKind::Children {
+            kind: NodeKind::Array,
             container,
             total,
             ..
@@ -109,9 +110,9 @@ fn stands_for(line: &str, marker: &str) -> bool {
 }
 
 /// Returns the number of rows written for a container of `total` rows, including markers.
-fn rows_written(draft: &Draft<'_>, of: usize, total: usize) -> usize {
+fn rows_written(draft: &JsonDraft<'_>, of: usize, total: usize) -> usize {
     let gone = draft.cuts.iter().filter_map(|cut| match cut.what {
-        What::Children {
+        CutKind::Children {
             container,
             first,
             last,

@@ -15,7 +15,7 @@ const LEVELS: usize = 64;
 pub(super) struct Node {
     pub(super) span: Range<usize>,
     pub(super) chars: usize,
-    pub(super) kind: Kind,
+    pub(super) kind: NodeKind,
     /// The span of a member's key with its quotes; empty in arrays.
     pub(super) key: Range<usize>,
     /// The index in the container, counted from 0.
@@ -30,7 +30,7 @@ pub(super) struct Node {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum NodeKind {
     Array,
     Object,
     Text,
@@ -48,7 +48,7 @@ impl Node {
     pub(super) fn read(json: &str, floors: Floors) -> Option<Node> {
         let bytes = json.as_bytes();
         // An outer container that receives the value of the text.
-        let mut open = vec![Open::new(Kind::Array, 0)];
+        let mut open = vec![OpenContainer::new(NodeKind::Array, 0)];
         let (mut at, mut too_deep) = (0, 0_usize);
         while let Some(&byte) = bytes.get(at) {
             let start = at;
@@ -61,15 +61,15 @@ impl Node {
                     if too_deep == 0 && bytes.get(at) == Some(&b':') {
                         top.key = start..at;
                     } else if too_deep == 0 && at - start >= SMALL {
-                        let text = Open::new(Kind::Text, start);
+                        let text = OpenContainer::new(NodeKind::Text, start);
                         let node = text.close(json, at, top, floors);
                         top.nodes.push(node);
                     }
                 }
                 b'[' | b'{' if levels > LEVELS => too_deep += 1,
                 b']' | b'}' if too_deep > 0 => too_deep -= 1,
-                b'[' => open.push(Open::new(Kind::Array, start)),
-                b'{' => open.push(Open::new(Kind::Object, start)),
+                b'[' => open.push(OpenContainer::new(NodeKind::Array, start)),
+                b'{' => open.push(OpenContainer::new(NodeKind::Object, start)),
                 b']' | b'}' => {
                     let closed = open.pop()?;
                     let around = open.last_mut()?;
@@ -87,8 +87,8 @@ impl Node {
 }
 
 /// A container that has not been closed yet.
-struct Open {
-    kind: Kind,
+struct OpenContainer {
+    kind: NodeKind,
     start: usize,
     nodes: Vec<Node>,
     /// The key of the current child.
@@ -96,9 +96,9 @@ struct Open {
     index: usize,
 }
 
-impl Open {
-    fn new(kind: Kind, start: usize) -> Open {
-        Open {
+impl OpenContainer {
+    fn new(kind: NodeKind, start: usize) -> OpenContainer {
+        OpenContainer {
             kind,
             start,
             nodes: Vec::new(),
@@ -107,15 +107,15 @@ impl Open {
         }
     }
 
-    fn close(self, json: &str, end: usize, around: &Open, floors: Floors) -> Node {
+    fn close(self, json: &str, end: usize, around: &OpenContainer, floors: Floors) -> Node {
         let span = self.start..end;
         let chars = count::chars(&json[span.clone()]);
         let large: usize = self.nodes.iter().map(|node| node.chars).sum();
         let least = [0, 1].map(|mode| match (self.kind, mode) {
-            (Kind::Text, 0) => chars,
-            (Kind::Text, _) => floors.string,
-            (Kind::Array, _) => floors.array,
-            (Kind::Object, _) => {
+            (NodeKind::Text, 0) => chars,
+            (NodeKind::Text, _) => floors.string,
+            (NodeKind::Array, _) => floors.array,
+            (NodeKind::Object, _) => {
                 let least = self.nodes.iter().map(|node| node.least[mode]);
                 chars - large + least.sum::<usize>()
             }

@@ -4,11 +4,11 @@
 use std::ops::Range;
 
 use super::line_costs::{LineCosts, SHORTEST_GAP};
-use super::{Draft, Sizes};
+use super::{Sizes, TextDraft};
 use crate::budget::digest::{self, Findings, index};
-use crate::budget::keep::{Room, Shelf};
-use crate::budget::notes::Noted;
-use crate::budget::{Work, count};
+use crate::budget::keep::{KeepBudget, KeepSet};
+use crate::budget::notes::NotedText;
+use crate::budget::{FitContext, count};
 use crate::prune::{Lines, OutOfTime};
 
 /// The fewest lines of a text that gets a digest.
@@ -28,10 +28,10 @@ const MORE: usize = 160;
 /// Returns the cuts that leave the rare lines and those that show the structure of the text.
 /// Returns `None` if the budget has no room for them, or if there are too few lines.
 pub(super) fn draft(
-    noted: &Noted,
+    noted: &NotedText,
     sizes: &Sizes,
-    work: &Work<'_>,
-) -> Result<Option<Draft>, OutOfTime> {
+    work: &FitContext<'_>,
+) -> Result<Option<TextDraft>, OutOfTime> {
     let lines = Lines::new(&noted.text);
     if lines.len() < FEWEST_LINES {
         return Ok(None);
@@ -42,13 +42,13 @@ pub(super) fn draft(
     let mut notes = write_notes(&findings, 3 * sizes.budget / NOTES);
     let room = sizes.budget - count::chars(&notes);
     let costs = LineCosts::new(&lines, sizes, 8);
-    let mut shelf = Shelf::new(&costs.sums, sizes.line_marker);
-    if let Some(index) = fill(&mut shelf, &costs, &findings, room) {
+    let mut keep_set = KeepSet::new(&costs.sums, sizes.line_marker);
+    if let Some(index) = fill(&mut keep_set, &costs, &findings, room) {
         notes.push_str(&index);
         notes.push('\n');
     }
-    Ok(shelf.keeps_any().then(|| Draft {
-        cuts: costs.cuts(noted, sizes, &shelf, sizes.budget - count::chars(&notes)),
+    Ok(keep_set.keeps_any().then(|| TextDraft {
+        cuts: costs.cuts(noted, sizes, &keep_set, sizes.budget - count::chars(&notes)),
         notes,
         is_chosen: true,
     }))
@@ -77,12 +77,12 @@ fn write_notes(findings: &Findings, most: usize) -> String {
 
 /// Keeps the parts that fit, and returns an index of the others.
 fn fill(
-    shelf: &mut Shelf<'_>,
+    keep_set: &mut KeepSet<'_>,
     costs: &LineCosts,
     findings: &Findings,
     room: usize,
 ) -> Option<String> {
-    let up_to = |cost: usize| Room {
+    let up_to = |cost: usize| KeepBudget {
         cost,
         gaps: usize::MAX,
     };
@@ -93,8 +93,8 @@ fn fill(
             .iter()
             .map(|part| costs.within(&part.span, room / LARGEST_PART))
     };
-    let write_index = |shelf: &Shelf<'_>, room: usize| {
-        let is_shown = |span: &Range<usize>| span.clone().all(|at| shelf.is_kept(at));
+    let write_index = |keep_set: &KeepSet<'_>, room: usize| {
+        let is_shown = |span: &Range<usize>| span.clone().all(|at| keep_set.is_kept(at));
         let missing = findings.parts.iter().filter(|part| !is_shown(&part.span));
         let entries: Vec<index::Entry<'_>> = missing
             .map(|part| index::Entry {
@@ -106,18 +106,18 @@ fn fill(
     };
     let size = |index: &Option<String>| index.as_deref().map_or(0, |it| count::chars(it) + 1);
     // As much room as the index may need is reserved first.
-    let whole = size(&write_index(shelf, room / findings.index_share));
+    let whole = size(&write_index(keep_set, room / findings.index_share));
     let body = room.saturating_sub(whole);
-    shelf.fill_ends(single, findings.ends, up_to(body / ENDS));
-    shelf.take(findings.structure.iter().cloned(), up_to(2 * body / 5));
+    keep_set.fill_ends(single, findings.ends, up_to(body / ENDS));
+    keep_set.take(findings.structure.iter().cloned(), up_to(2 * body / 5));
     // Part of the room is reserved for the lines between neighbouring parts.
-    shelf.fill(parts, up_to(body - body / SHORT_GAPS));
-    shelf.close_short(SHORTEST_GAP, up_to(body));
+    keep_set.fill(parts, up_to(body - body / SHORT_GAPS));
+    keep_set.close_short(SHORTEST_GAP, up_to(body));
     // The index is now shorter, because it omits the parts that are shown.
-    let index = write_index(shelf, whole.saturating_sub(1));
+    let index = write_index(keep_set, whole.saturating_sub(1));
     let body = room.saturating_sub(size(&index));
-    shelf.fill(parts, up_to(body));
-    shelf.close_short(SHORTEST_GAP, up_to(body));
-    shelf.fill_ends(single, findings.ends, up_to(body));
-    write_index(shelf, size(&index).saturating_sub(1))
+    keep_set.fill(parts, up_to(body));
+    keep_set.close_short(SHORTEST_GAP, up_to(body));
+    keep_set.fill_ends(single, findings.ends, up_to(body));
+    write_index(keep_set, size(&index).saturating_sub(1))
 }

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::{Cut, Sizes};
+use super::{Sizes, TextCut};
 use crate::budget::count;
-use crate::budget::keep::Shelf;
-use crate::budget::notes::Noted;
+use crate::budget::keep::KeepSet;
+use crate::budget::notes::NotedText;
 use crate::prune::Lines;
 
 /// Shorter gaps, in lines, are kept if there is room for them.
@@ -68,23 +68,23 @@ impl LineCosts {
     /// of long ones.
     pub(super) fn cuts(
         &self,
-        noted: &Noted,
+        noted: &NotedText,
         sizes: &Sizes,
-        shelf: &Shelf<'_>,
+        keep_set: &KeepSet<'_>,
         room: usize,
-    ) -> Vec<Cut> {
+    ) -> Vec<TextCut> {
         let text = noted.text.as_str();
-        let mut cuts: Vec<Cut> = shelf
+        let mut cuts: Vec<TextCut> = keep_set
             .kept_not()
             .into_iter()
-            .map(|gap| Cut {
+            .map(|gap| TextCut {
                 span: self.start(gap.start)..self.start(gap.end) - 1,
                 is_within_line: false,
             })
             .collect();
         let mut long: Vec<usize> = self.long.clone();
-        long.retain(|&at| shelf.is_kept(at));
-        let mut left = room.saturating_sub(shelf.used());
+        long.retain(|&at| keep_set.is_kept(at));
+        let mut left = room.saturating_sub(keep_set.used());
         for (nth, &at) in long.iter().enumerate() {
             let line = self.start(at)..self.start(at + 1) - 1;
             let chars = count::chars(&text[line.clone()]);
@@ -95,7 +95,7 @@ impl LineCosts {
                 let room = kept.saturating_sub(sizes.char_marker);
                 let middle = count::middle(&text[line.clone()], room.div_ceil(2), room / 2);
                 let span = line.start + middle.start..line.start + middle.end;
-                cuts.push(Cut {
+                cuts.push(TextCut {
                     span: noted.around_notes(span),
                     is_within_line: true,
                 });

@@ -1,20 +1,20 @@
 //! Writes the remaining text with a marker for each cut.
 
-use super::Draft;
+use super::TextDraft;
 use crate::budget::count::{self, Counter};
-use crate::budget::marker::{self, Gap, Unit};
-use crate::budget::notes::Noted;
-use crate::budget::{Order, Place, RecoveryRange};
+use crate::budget::marker::{self, Gap, MarkerUnit};
+use crate::budget::notes::NotedText;
+use crate::budget::{CutRange, Order, RecoveryRange};
 use crate::prune::Lines;
 
 /// Returns the text with markers for its cuts, and all places of the original that are missing from
 /// it.
 pub(super) fn write(
     original: &str,
-    noted: &Noted,
-    draft: &Draft,
+    noted: &NotedText,
+    draft: &TextDraft,
     order: &Order<'_>,
-) -> (String, Vec<Place>) {
+) -> (String, Vec<CutRange>) {
     let mut notes = noted.notes.iter().peekable();
     let mut counter = Counter::new(original);
     let (lines, chars) = (Lines::count(original), count::chars(original));
@@ -30,10 +30,10 @@ pub(super) fn write(
         }
         let before = noted.before(&cut.span);
         let (unit, total, place) = match cut.is_within_line {
-            true => (Unit::Chars, chars, counter.chars(&before)),
-            false => (Unit::Lines, lines, counter.lines(&before)),
+            true => (MarkerUnit::Chars, chars, counter.chars(&before)),
+            false => (MarkerUnit::Lines, lines, counter.lines(&before)),
         };
-        let (Place::Lines { first, last } | Place::Chars { first, last }) = place;
+        let (CutRange::Lines { first, last } | CutRange::Chars { first, last }) = place;
         let gap = Gap {
             unit,
             first,
@@ -56,17 +56,17 @@ pub(super) fn write(
 
 /// Writes the first line: the amount shown, and the call that returns the rest.
 fn header(gaps: &[Gap], is_chosen: bool, order: &Order<'_>) -> Option<String> {
-    let largest = |unit: Unit| {
+    let largest = |unit: MarkerUnit| {
         let gaps = gaps.iter().filter(move |gap| gap.unit == unit);
         gaps.max_by_key(|gap| (gap.last - gap.first, std::cmp::Reverse(gap.first)))
     };
-    let example = largest(Unit::Lines).or_else(|| largest(Unit::Chars))?;
+    let example = largest(MarkerUnit::Lines).or_else(|| largest(MarkerUnit::Chars))?;
     let gone = gaps.iter().filter(|gap| gap.unit == example.unit);
     let gone: usize = gone.map(|gap| gap.last + 1 - gap.first).sum();
     let shown = example.total.saturating_sub(gone);
     let range = match example.unit {
-        Unit::Lines if is_chosen => RecoveryRange::Search,
-        Unit::Lines => RecoveryRange::Lines(example.first, example.last),
+        MarkerUnit::Lines if is_chosen => RecoveryRange::Search,
+        MarkerUnit::Lines => RecoveryRange::Lines(example.first, example.last),
         _ => RecoveryRange::Chars(example.first, example.last),
     };
     Some(marker::header(&order.recovery, shown, *example, range))

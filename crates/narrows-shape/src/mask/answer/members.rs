@@ -11,7 +11,7 @@ pub(super) struct Members {
     has_result: bool,
     has_error: bool,
     /// The last key at the top level of the response.
-    member: Member,
+    member: AnswerMember,
     /// Set if the last key of an error was `data`.
     at_data: bool,
     /// The start of the current error data in the output.
@@ -22,7 +22,7 @@ pub(super) struct Members {
 }
 
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
-enum Member {
+enum AnswerMember {
     #[default]
     Other,
     Result,
@@ -31,28 +31,28 @@ enum Member {
 
 impl Members {
     /// The deepest keys that matter here.
-    pub(super) const DEEPEST: usize = 2;
+    pub(super) const MAX_KEY_DEPTH: usize = 2;
 
     /// Records a key in its escaped form.
     pub(super) fn key(&mut self, depth: usize, key: &[u8]) {
         if depth > 1 {
-            self.at_data = self.member == Member::Error && means(key, b"data");
+            self.at_data = self.member == AnswerMember::Error && means(key, b"data");
             return;
         }
-        self.member = Member::Other;
+        self.member = AnswerMember::Other;
         if means(key, b"result") {
-            self.member = Member::Result;
+            self.member = AnswerMember::Result;
             self.has_result = true;
             self.data.clear();
         } else if means(key, b"error") {
-            self.member = Member::Error;
+            self.member = AnswerMember::Error;
             self.has_error = true;
         }
     }
 
     /// Returns `true` if strings at the current position are to be masked.
     pub(super) fn in_result(&self) -> bool {
-        self.member == Member::Result
+        self.member == AnswerMember::Result
     }
 
     /// Records that the value of the last key begins after `place`.

@@ -7,10 +7,10 @@
 use std::io::Write;
 use std::ops::Range;
 
-use super::super::string::Cut;
+use super::super::string::StringCut;
 
 #[derive(Default)]
-pub(super) struct Output {
+pub(super) struct MaskedOutput {
     bytes: Vec<u8>,
     /// Everything before this position of the current text is in `bytes`, as far as it was kept.
     copied: usize,
@@ -20,7 +20,7 @@ pub(super) struct Output {
     pub(super) cut_chars: usize,
 }
 
-impl Output {
+impl MaskedOutput {
     pub(super) fn reserve(&mut self, bytes: usize) {
         self.bytes.reserve_exact(bytes);
     }
@@ -56,7 +56,7 @@ impl Output {
     }
 
     /// Cuts the string whose closing quote is the last byte of the output.
-    pub(super) fn cut(&mut self, cut: &Cut) {
+    pub(super) fn cut(&mut self, cut: &StringCut) {
         self.tail.clear();
         self.tail.extend_from_slice(&self.bytes[cut.tail_start..]);
         self.bytes.truncate(cut.head_end);

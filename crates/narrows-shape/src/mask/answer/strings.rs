@@ -5,17 +5,17 @@ use narrows_json::blocks::{Cursor, Engine, Input, StringEnd};
 use narrows_json::grammar::{Role, Visitor};
 use narrows_json::string::short;
 
-use super::super::string::{Limits, Measure};
+use super::super::string::{MaskLimits, Measure};
 use super::super::{Mask, mask_on};
 use super::MaskedAnswer;
 use super::members::Members;
-use super::output::Output;
+use super::output::MaskedOutput;
 
 /// Masks the strings that [`Members`] selects, and copies everything to the output.
 pub(super) struct AnswerStrings {
     engine: Engine,
     mask: Mask,
-    limits: Limits,
+    limits: MaskLimits,
     members: Members,
     /// The start of the current key in the output.
     key: usize,
@@ -23,7 +23,7 @@ pub(super) struct AnswerStrings {
     long_key: Cursor,
     /// The current value, if it is a long string.
     long_value: Measure,
-    pub(super) output: Output,
+    pub(super) output: MaskedOutput,
 }
 
 impl AnswerStrings {
@@ -31,12 +31,12 @@ impl AnswerStrings {
         AnswerStrings {
             engine,
             mask,
-            limits: Limits::new(&mask),
+            limits: MaskLimits::new(&mask),
             members: Members::default(),
             key: 0,
             long_key: Cursor::new(0),
-            long_value: Measure::new(0, 0, &Limits::OFF),
-            output: Output::default(),
+            long_value: Measure::new(0, 0, &MaskLimits::OFF),
+            output: MaskedOutput::default(),
         }
     }
 
@@ -96,10 +96,10 @@ impl AnswerStrings {
     }
 
     #[inline(always)]
-    fn limits_here(&self) -> Limits {
+    fn limits_here(&self) -> MaskLimits {
         match self.members.in_result() {
             true => self.limits,
-            false => Limits::OFF,
+            false => MaskLimits::OFF,
         }
     }
 
@@ -157,7 +157,7 @@ impl Visitor for AnswerStrings {
 
     #[inline(always)]
     fn key_ended(&mut self, depth: usize, text: &[u8], end: usize) {
-        if depth <= Members::DEEPEST {
+        if depth <= Members::MAX_KEY_DEPTH {
             self.output.copy(text, end);
             let bytes = self.output.bytes();
             self.members.key(depth, &bytes[self.key..bytes.len() - 1]);
@@ -166,7 +166,7 @@ impl Visitor for AnswerStrings {
 
     #[inline(always)]
     fn value_begins(&mut self, depth: usize, place: usize) {
-        if depth <= Members::DEEPEST {
+        if depth <= Members::MAX_KEY_DEPTH {
             let place = self.in_output(place);
             self.members.value_begins(depth, place);
         }
@@ -174,7 +174,7 @@ impl Visitor for AnswerStrings {
 
     #[inline(always)]
     fn value_ended(&mut self, depth: usize, end: usize) {
-        if depth <= Members::DEEPEST {
+        if depth <= Members::MAX_KEY_DEPTH {
             let place = self.in_output(end);
             self.members.value_ended(depth, place, self.limits.max);
         }

@@ -10,7 +10,7 @@ mod passages;
 use passages::{Passages, Piece};
 
 use super::goal_terms::GoalTerms;
-use super::relevance::{Groups, Hits};
+use super::relevance::{DocumentGroups, Hits};
 use super::standout::Blocks;
 use super::{Deadline, Lines, OutOfTime};
 use crate::prune::markdown;
@@ -65,7 +65,7 @@ pub(super) fn worth(
             let value = value(piece, score, best) + WITHIN * near[at] / best_near;
             for line in passages[at].clone() {
                 blocks.add(line, nth, score);
-                let is_blank = structure.kinds[line] == markdown::Kind::Blank;
+                let is_blank = structure.kinds[line] == markdown::LineKind::Blank;
                 worth[line] = if is_blank {
                     value - 2.0 * WITHIN
                 } else {
@@ -82,8 +82,8 @@ fn value(piece: &Piece, score: f32, best: f32) -> f32 {
 }
 
 /// Returns the passages by which each piece is ranked: its own and the heading of its section.
-fn groups(pieces: &[Piece]) -> Groups {
-    let mut groups = Groups::default();
+fn groups(pieces: &[Piece]) -> DocumentGroups {
+    let mut groups = DocumentGroups::default();
     for piece in pieces {
         for passage in piece.passages.clone() {
             if Some(passage) != piece.heading {

@@ -28,7 +28,7 @@ const PAIR_REACH: u32 = 2;
 
 /// The terms of a goal, prepared for searching.
 pub(super) struct GoalTerms {
-    terms: Vec<Term>,
+    terms: Vec<GoalTerm>,
     /// A hash table of terms with open addressing. The size is a power of two, and `EMPTY` marks
     /// free places.
     places: Vec<u16>,
@@ -41,7 +41,7 @@ pub(super) struct GoalTerms {
 const EMPTY: u16 = u16::MAX;
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Term {
+pub(super) struct GoalTerm {
     hash: u64,
     /// The index of the goal's own word that the term belongs to.
     pub(super) concept: u16,
@@ -94,7 +94,7 @@ impl GoalTerms {
         for (first, second) in pairs {
             let term = self.terms.len() as u16;
             self.pairs.push((first, second, term));
-            self.terms.push(Term {
+            self.terms.push(GoalTerm {
                 hash: 0,
                 concept: term,
                 weight: PAIR,
@@ -107,7 +107,7 @@ impl GoalTerms {
         if let Some(known) = self.terms.iter_mut().find(|term| term.hash == hash) {
             known.weight = known.weight.max(weight);
         } else if self.terms.len() < MOST_TERMS {
-            self.terms.push(Term {
+            self.terms.push(GoalTerm {
                 hash,
                 concept: concept as u16,
                 weight,
@@ -122,7 +122,7 @@ impl GoalTerms {
         self.terms.len()
     }
 
-    pub(super) fn get(&self, term: u16) -> Term {
+    pub(super) fn get(&self, term: u16) -> GoalTerm {
         self.terms[term as usize]
     }
 
@@ -271,7 +271,7 @@ fn key(known: &str, is_name: bool) -> u64 {
     mixed ^ mixed >> 32
 }
 
-fn places(terms: &[Term]) -> Vec<u16> {
+fn places(terms: &[GoalTerm]) -> Vec<u16> {
     let size = (terms.len() * 4).next_power_of_two().max(8);
     let mut places = vec![EMPTY; size];
     for (index, term) in terms.iter().enumerate() {

@@ -9,14 +9,14 @@ mod templates;
 use super::context::{REACH, raise_around, with_context};
 use super::standout::Blocks;
 use super::{Deadline, Lines, OutOfTime, Ranking};
-use crate::prune::trouble;
+use crate::prune::failures;
 
 /// The worth of context lines relative to the hit, before the distance is taken into account.
 const CONTEXT: f32 = 0.8;
 /// The same next to an error or warning, where the cause and the outcome are.
-const BESIDE_TROUBLE: f32 = 0.95;
+const BESIDE_FAILURE: f32 = 0.95;
 /// The factor for errors and warnings if the goal asks for them.
-const TROUBLE: f32 = 2.0;
+const FAILURE_WEIGHT: f32 = 2.0;
 /// The worth of the lines next to an error, regardless of the goal: less than any hit, more than
 /// novelty.
 const BESIDE_ERROR: f32 = 0.02;
@@ -36,13 +36,13 @@ pub(super) fn rank(
         if at % 256 == 0 {
             deadline.check()?;
         }
-        signs.push(trouble::sign(line));
+        signs.push(failures::severity(line));
     }
-    let asks_for_trouble = trouble::is_asked_for(goal);
+    let asks_for_trouble = failures::is_asked_for(goal);
     if asks_for_trouble {
-        for (score, sign) in scores.iter_mut().zip(&signs) {
-            if *sign != trouble::Sign::None {
-                *score *= TROUBLE;
+        for (score, severity) in scores.iter_mut().zip(&signs) {
+            if *severity != failures::LogSeverity::None {
+                *score *= FAILURE_WEIGHT;
             }
         }
     }
@@ -50,8 +50,8 @@ pub(super) fn rank(
     let mut worth = templates::novelty(lines, deadline)?;
     worth.iter_mut().for_each(|novelty| *novelty *= NOVELTY);
     for (at, &score) in scores.iter().enumerate() {
-        let is_trouble = signs[at] != trouble::Sign::None;
-        if signs[at] == trouble::Sign::Error {
+        let is_trouble = signs[at] != failures::LogSeverity::None;
+        if signs[at] == failures::LogSeverity::Error {
             raise_around(&mut worth, at, |distance| match distance {
                 1 => BESIDE_ERROR,
                 _ => 0.0,
@@ -60,7 +60,7 @@ pub(super) fn rank(
         if score > 0.0 {
             raise_around(&mut worth, at, |distance| match distance {
                 0 => score,
-                1 if is_trouble && asks_for_trouble => score * BESIDE_TROUBLE,
+                1 if is_trouble && asks_for_trouble => score * BESIDE_FAILURE,
                 _ => score * CONTEXT * (1.0 - distance as f32 / (REACH + 1) as f32),
             });
         }
@@ -68,9 +68,11 @@ pub(super) fn rank(
     let relevant = match Blocks::of_lines(lines, scores).stand_out() {
         Some(hits) => with_context(&hits),
         None if asks_for_trouble => {
-            let trouble = |sign: &trouble::Sign| f32::from(*sign != trouble::Sign::None);
-            let trouble = Blocks::of_lines(lines, signs.iter().map(trouble).collect());
-            let lines = trouble.stand_out().map(|hits| with_context(&hits));
+            let failures = |severity: &failures::LogSeverity| {
+                f32::from(*severity != failures::LogSeverity::None)
+            };
+            let failures = Blocks::of_lines(lines, signs.iter().map(failures).collect());
+            let lines = failures.stand_out().map(|hits| with_context(&hits));
             lines.unwrap_or_else(|| vec![false; worth.len()])
         }
         None => vec![false; worth.len()],

@@ -52,7 +52,7 @@ impl Hits {
             hits: Vec::new(),
             documents: Vec::with_capacity(texts.size_hint().0),
         };
-        let mut tally = Tally::new(terms.len());
+        let mut tally = DocumentTally::new(terms.len());
         let mut scratch = String::new();
         let mut searched = 0;
         for text in texts {
@@ -80,12 +80,12 @@ impl Hits {
     }
 
     /// Combines documents into larger ones.
-    pub(super) fn group(&self, terms: &GoalTerms, groups: &Groups) -> Hits {
+    pub(super) fn group(&self, terms: &GoalTerms, groups: &DocumentGroups) -> Hits {
         let mut together = Hits {
             hits: Vec::new(),
             documents: Vec::with_capacity(groups.ends.len()),
         };
-        let mut tally = Tally::new(terms.len());
+        let mut tally = DocumentTally::new(terms.len());
         let mut begin = 0;
         for &end in &groups.ends {
             let mut length = 0.0;
@@ -116,7 +116,7 @@ impl Hits {
         }
         let rarity = spread.iter().map(|&spread| rarity(count, spread));
         let rarity: Vec<f32> = rarity.collect();
-        let mut best = Tally::new(terms.len());
+        let mut best = DocumentTally::new(terms.len());
         let mut score = |document: usize| {
             let length = self.documents[document].length;
             let half = BM25.half(length, average);
@@ -134,12 +134,12 @@ impl Hits {
 
 /// Groups of documents to combine, one group after the other.
 #[derive(Default)]
-pub(super) struct Groups {
+pub(super) struct DocumentGroups {
     members: Vec<(usize, f32)>,
     ends: Vec<usize>,
 }
 
-impl Groups {
+impl DocumentGroups {
     /// Adds a document to the open group with a weight.
     pub(super) fn add(&mut self, document: usize, weight: f32) {
         self.members.push((document, weight));
@@ -151,14 +151,14 @@ impl Groups {
 }
 
 /// The values of the terms or concepts of the current document.
-struct Tally {
+struct DocumentTally {
     values: Vec<f32>,
     seen: Vec<u16>,
 }
 
-impl Tally {
-    fn new(terms: usize) -> Tally {
-        Tally {
+impl DocumentTally {
+    fn new(terms: usize) -> DocumentTally {
+        DocumentTally {
             values: vec![0.0; terms],
             seen: Vec::new(),
         }

@@ -3,20 +3,20 @@
 
 use proptest::prelude::*;
 
-use super::{Kind, read};
+use super::{LineKind, read};
 use crate::prune::{Lines, Span};
 
 /// Checks the kinds of the lines, one character each: blank `.`, heading its level, underline `u`,
 /// fenced `f`, item `i`, text `t`.
 #[track_caller]
 fn kinds(text: &str, expected: &str) {
-    let letter = |kind: &Kind| match kind {
-        Kind::Blank => '.',
-        Kind::Heading(level) => (b'0' + level) as char,
-        Kind::Underline => 'u',
-        Kind::Fenced => 'f',
-        Kind::Item => 'i',
-        Kind::Text => 't',
+    let letter = |kind: &LineKind| match kind {
+        LineKind::Blank => '.',
+        LineKind::Heading(level) => (b'0' + level) as char,
+        LineKind::Underline => 'u',
+        LineKind::Fenced => 'f',
+        LineKind::Item => 'i',
+        LineKind::Text => 't',
     };
     let found: String = read(&Lines::new(text)).kinds.iter().map(letter).collect();
     assert_eq!(found, expected, "{text:?}");

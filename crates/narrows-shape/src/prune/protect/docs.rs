@@ -1,6 +1,6 @@
 //! Protects headings and front matter of documents, and finds the blocks that must stay whole.
 
-use crate::prune::markdown::{self, Kind};
+use crate::prune::markdown::{self, LineKind};
 use crate::prune::{Lines, Span};
 
 /// Protects headings, front matter, and fenced blocks with a protected line. Returns the fenced
@@ -8,7 +8,7 @@ use crate::prune::{Lines, Span};
 pub(super) fn protect(lines: &Lines<'_>, protected: &mut [bool]) -> Vec<Span> {
     let structure = markdown::read(lines);
     for (is_protected, kind) in protected.iter_mut().zip(&structure.kinds) {
-        *is_protected |= matches!(kind, Kind::Heading(_) | Kind::Underline);
+        *is_protected |= matches!(kind, LineKind::Heading(_) | LineKind::Underline);
     }
     for at in structure.doubtful_headings {
         protected[at] = true;

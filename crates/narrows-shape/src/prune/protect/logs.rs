@@ -1,7 +1,7 @@
 //! Protects errors in logs and the lines around them.
 
 use crate::prune::Lines;
-use crate::prune::trouble::{self, Sign};
+use crate::prune::failures::{self, LogSeverity};
 
 /// The number of stack trace lines kept with the error above them.
 const TRACE_LINES: usize = 30;
@@ -14,7 +14,7 @@ const RARE: usize = 4;
 /// Protects errors, the traces that follow them and, unless errors are frequent in this log, one
 /// line before and one line after.
 pub(super) fn protect(lines: &Lines<'_>, protected: &mut [bool]) {
-    let is_error = |&(_, line): &(usize, &str)| trouble::sign(line) == Sign::Error;
+    let is_error = |&(_, line): &(usize, &str)| failures::severity(line) == LogSeverity::Error;
     let errors = lines.iter().enumerate().filter(is_error);
     let errors: Vec<usize> = errors.map(|(at, _)| at).collect();
     let are_rare = errors.len() * RARE <= lines.len();

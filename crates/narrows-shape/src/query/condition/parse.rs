@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{Comparison, Condition, Literal};
 use crate::query::error::Invalid;
-use crate::query::lexer::{Lexer, Token};
+use crate::query::lexer::{Lexer, QueryToken};
 use crate::query::path::Path;
 use crate::query::pattern;
 
@@ -61,7 +61,7 @@ impl Parser<'_> {
         let condition = self.any()?;
         let next = self.lexer.next()?;
         match next.token {
-            Token::End => Ok(condition),
+            QueryToken::End => Ok(condition),
             _ => Err(self.lexer.expected(next.at, "and, or, or the end")),
         }
     }
@@ -92,13 +92,13 @@ impl Parser<'_> {
             self.level -= 1;
             return Ok(Condition::Not(Box::new(inner)));
         }
-        if self.lexer.take(&Token::OpenParen)? {
+        if self.lexer.take(&QueryToken::OpenParen)? {
             self.enter(at)?;
             let inner = self.any()?;
             self.level -= 1;
             let close = self.lexer.next()?;
             return match close.token {
-                Token::CloseParen => Ok(inner),
+                QueryToken::CloseParen => Ok(inner),
                 _ => Err(self.lexer.expected(close.at, "and, or, or ')'")),
             };
         }
@@ -119,8 +119,8 @@ impl Parser<'_> {
         let negated = self.lexer.take_word("not")?;
         let sign = self.lexer.next()?;
         let word = match &sign.token {
-            Token::Sign(sign) => (*sign).to_owned(),
-            Token::Word(word) => word.to_ascii_lowercase(),
+            QueryToken::Sign(sign) => (*sign).to_owned(),
+            QueryToken::Word(word) => word.to_ascii_lowercase(),
             _ => return Err(self.lexer.expected(sign.at, OPERATOR)),
         };
         let comparison = match word.as_str() {
@@ -159,7 +159,7 @@ impl Parser<'_> {
 
     fn matches(&mut self, path: Path) -> Result<Condition, Invalid> {
         let next = self.lexer.next()?;
-        let Token::Text(text) = next.token else {
+        let QueryToken::Text(text) = next.token else {
             let expected = "a regular expression in quotes";
             return Err(self.lexer.expected(next.at, expected));
         };
@@ -180,15 +180,15 @@ impl Parser<'_> {
     fn values(&mut self) -> Result<Vec<Literal>, Invalid> {
         let open = self.lexer.next()?;
         let close = match open.token {
-            Token::OpenParen => Token::CloseParen,
-            Token::OpenBracket => Token::CloseBracket,
+            QueryToken::OpenParen => QueryToken::CloseParen,
+            QueryToken::OpenBracket => QueryToken::CloseBracket,
             _ => return Err(self.lexer.expected(open.at, "values in parentheses")),
         };
         let mut values = vec![self.value()?];
         loop {
             let next = self.lexer.next()?;
             match next.token {
-                Token::Comma => values.push(self.value()?),
+                QueryToken::Comma => values.push(self.value()?),
                 token if token == close => return Ok(values),
                 _ => return Err(self.lexer.expected(next.at, "',' or ')'")),
             }
@@ -198,9 +198,9 @@ impl Parser<'_> {
     fn value(&mut self) -> Result<Literal, Invalid> {
         let next = self.lexer.next()?;
         match next.token {
-            Token::Text(text) => Ok(Literal::Text(text)),
-            Token::Number(text) => Ok(Literal::Number(text)),
-            Token::Word(word) => match word.to_ascii_lowercase().as_str() {
+            QueryToken::Text(text) => Ok(Literal::Text(text)),
+            QueryToken::Number(text) => Ok(Literal::Number(text)),
+            QueryToken::Word(word) => match word.to_ascii_lowercase().as_str() {
                 "true" => Ok(Literal::Bool(true)),
                 "false" => Ok(Literal::Bool(false)),
                 "null" | "none" => Ok(Literal::Null),

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::{compare, unknown_field};
 use crate::query::RowQuery;
-use crate::query::aggregate::{Column, Key, write_member};
+use crate::query::aggregate::{ColumnState, Key, write_member};
 use crate::query::error::Refused;
 use crate::query::json::{Json, compact, tree};
 use crate::query::rows::Row;
@@ -20,7 +20,7 @@ const MAX_EXTREMES: usize = 6;
 /// The most characters shown of a row with the least or greatest value.
 const MAX_ROW: usize = 300;
 
-pub(super) struct Groups<'q, 'a> {
+pub(super) struct RowGroups<'q, 'a> {
     query: &'q RowQuery,
     /// The first row with the least or greatest value, for each column. Used only if there is a
     /// single group.
@@ -32,12 +32,12 @@ pub(super) struct Groups<'q, 'a> {
 struct Group {
     /// The fields of the group, as JSON.
     values: Vec<String>,
-    columns: Vec<Column>,
+    columns: Vec<ColumnState>,
 }
 
-impl<'q, 'a> Groups<'q, 'a> {
-    pub(super) fn new(query: &'q RowQuery) -> Groups<'q, 'a> {
-        let mut groups = Groups {
+impl<'q, 'a> RowGroups<'q, 'a> {
+    pub(super) fn new(query: &'q RowQuery) -> RowGroups<'q, 'a> {
+        let mut groups = RowGroups {
             query,
             extremes: vec![None; query.aggregate.len()],
             places: HashMap::new(),
@@ -95,7 +95,7 @@ impl<'q, 'a> Groups<'q, 'a> {
                 .query
                 .aggregate
                 .iter()
-                .map(|_| Column::default())
+                .map(|_| ColumnState::default())
                 .collect(),
         }
     }
@@ -200,7 +200,7 @@ impl<'q, 'a> Groups<'q, 'a> {
                     "values of other types left out of {aggregate}: {unfit}"
                 ));
             }
-            if columns().any(Column::is_rounded) {
+            if columns().any(ColumnState::is_rounded) {
                 notes.push(format!("{aggregate} is rounded: more than 38 digits"));
             }
         }

@@ -422,7 +422,7 @@ fn a_comparison_that_gave_up_says_so() {
         diff: true,
         ..Request::default()
     };
-    let limits = Limits {
+    let limits = QueryLimits {
         diff_until: Some(Instant::now()),
         ..limits()
     };
@@ -443,7 +443,7 @@ fn a_comparison_that_gave_up_says_so() {
 fn a_query_that_takes_too_long_is_refused() {
     let passed = || true;
     let deadline = Deadline::new(&passed);
-    let limits = Limits {
+    let limits = QueryLimits {
         deadline: &deadline,
         diff_until: None,
     };
@@ -653,7 +653,7 @@ fn a_slow_expression_on_one_long_line_ends_at_the_deadline() {
         checks.get() > 200
     };
     let deadline = Deadline::new(&passed);
-    let limits = Limits {
+    let limits = QueryLimits {
         deadline: &deadline,
         diff_until: None,
     };

@@ -23,7 +23,7 @@ pub(crate) struct Phrases {
 struct Phrase {
     member: ConceptMember,
     /// The summed weight of the words.
-    telling: f32,
+    informativeness: f32,
 }
 
 impl Phrases {
@@ -31,7 +31,7 @@ impl Phrases {
         let number = self.phrases.len() as u32;
         self.phrases.push(Phrase {
             member,
-            telling: 0.0,
+            informativeness: 0.0,
         });
         for word in words {
             let with = self.with.entry(word.to_string()).or_default();
@@ -45,9 +45,9 @@ impl Phrases {
     /// last phrase.
     pub(crate) fn weigh(&mut self) {
         for with in self.with.values() {
-            let telling = telling(self.phrases.len(), with.len());
+            let informativeness = informativeness(self.phrases.len(), with.len());
             for &phrase in with {
-                self.phrases[phrase as usize].telling += telling;
+                self.phrases[phrase as usize].informativeness += informativeness;
             }
         }
     }
@@ -66,10 +66,10 @@ impl Phrases {
                 continue;
             };
             seen.push(word);
-            let telling = weight * telling(self.phrases.len(), with.len());
+            let informativeness = weight * informativeness(self.phrases.len(), with.len());
             for &phrase in with {
                 let (sum, count) = &mut found[phrase as usize];
-                *sum += telling;
+                *sum += informativeness;
                 *count += 1;
                 if *count == LEAST_WORDS {
                     touched.push(phrase as usize);
@@ -78,8 +78,11 @@ impl Phrases {
         }
         let mut best: Vec<ConceptMember> = Vec::new();
         for at in touched {
-            let Phrase { member, telling } = self.phrases[at];
-            let share = found[at].0 / telling;
+            let Phrase {
+                member,
+                informativeness,
+            } = self.phrases[at];
+            let share = found[at].0 / informativeness;
             if share >= LEAST_SHARE {
                 best.push(ConceptMember {
                     weight: member.weight * share * share,
@@ -105,7 +108,7 @@ impl Phrases {
 
 /// Returns the weight of a word that `with` of all phrases contain. Common words count slightly
 /// more here than in [`rarity`](crate::rank::rarity), which gives slightly worse search results.
-fn telling(phrases: usize, with: usize) -> f32 {
+fn informativeness(phrases: usize, with: usize) -> f32 {
     (1.0 + phrases as f32 / (1.0 + with as f32)).ln()
 }
 

@@ -29,14 +29,14 @@ pub(super) enum Progress {
         name: Option<String>,
     },
     Written {
-        form: Form,
+        form: ReferenceForm,
         /// Types under way that this one contains without shelter. The type cannot be used where
         /// one of them is still under way and there is no shelter either.
         bare: Vec<Target>,
     },
 }
 
-pub(super) enum Form {
+pub(super) enum ReferenceForm {
     Inline(Type),
     Named(String),
 }
@@ -127,9 +127,9 @@ impl<'a> Renderer<'a> {
             Some(name) => {
                 self.declarations.push((name.clone(), written.into_text()));
                 self.named += 1;
-                (Form::Named(name.clone()), Type::of(name))
+                (ReferenceForm::Named(name.clone()), Type::of(name))
             }
-            None => (Form::Inline(written.clone()), written),
+            None => (ReferenceForm::Inline(written.clone()), written),
         };
         self.targets
             .insert(target, Progress::Written { form, bare });
@@ -173,14 +173,14 @@ impl<'a> Renderer<'a> {
             return Type::unknown();
         };
         let inline = match form {
-            Form::Inline(inline) if self.repeated + inline.len() <= MAX_REPEATED => {
+            ReferenceForm::Inline(inline) if self.repeated + inline.len() <= MAX_REPEATED => {
                 self.repeated += inline.len();
                 self.fuel = self.fuel.saturating_sub(inline.len());
                 self.named += usize::from(!open.is_empty());
                 return inline.clone();
             }
-            Form::Inline(inline) => inline.clone(),
-            Form::Named(name) => {
+            ReferenceForm::Inline(inline) => inline.clone(),
+            ReferenceForm::Named(name) => {
                 self.named += 1;
                 return Type::of(name.clone());
             }
@@ -188,7 +188,7 @@ impl<'a> Renderer<'a> {
         let fresh = self.fresh_name(segment);
         self.declarations.push((fresh.clone(), inline.into_text()));
         if let Some(Progress::Written { form, .. }) = self.targets.get_mut(&target) {
-            *form = Form::Named(fresh.clone());
+            *form = ReferenceForm::Named(fresh.clone());
         }
         self.named += 1;
         Type::of(fresh)

@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use narrows_shape::budget::{
-    Fitted, Order, Place, RecoveryCall, RecoveryForm, Stage, fit, fit_json, tighten,
+    CutRange, Fitted, Order, RecoveryCall, RecoveryForm, Stage, fit, fit_json, tighten,
 };
 use narrows_shape::prune::{Deadline, Fallback, Lexical, Lines, SourceType};
 use narrows_shape::toon;
@@ -102,14 +102,14 @@ fn holds(text: &str, fitted: &Fitted, max_chars: usize) {
 }
 
 /// Returns the byte ranges of places.
-fn spans(text: &str, places: &[Place]) -> Vec<Range<usize>> {
+fn spans(text: &str, places: &[CutRange]) -> Vec<Range<usize>> {
     let lines = Lines::new(text);
     let mut chars: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
     chars.push(text.len());
     let offset = |part: &str| part.as_ptr() as usize - text.as_ptr() as usize;
-    let span = |place: &Place| match *place {
-        Place::Chars { first, last } => chars[first - 1]..chars[last],
-        Place::Lines { first, last } => {
+    let span = |place: &CutRange| match *place {
+        CutRange::Chars { first, last } => chars[first - 1]..chars[last],
+        CutRange::Lines { first, last } => {
             let part = lines.span(&(first - 1..last));
             offset(part)..offset(part) + part.len()
         }
@@ -162,7 +162,7 @@ fn plain(text: &str, fitted: &Fitted) {
     let is_cut = |stage: &Stage| !matches!(stage, Stage::Base64);
     assert!(has_header || !fitted.stages.iter().any(is_cut));
     for (place, cut) in fitted.cuts.iter().zip(&cuts) {
-        if matches!(place, Place::Lines { .. }) {
+        if matches!(place, CutRange::Lines { .. }) {
             assert!(cut.start == 0 || text[..cut.start].ends_with('\n'));
             assert!(cut.end == text.len() || text[cut.end..].starts_with('\n'));
         }

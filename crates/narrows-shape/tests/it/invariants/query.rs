@@ -3,7 +3,7 @@
 //! covered without a fuzzer.
 
 use narrows_shape::prune::Deadline;
-use narrows_shape::query::{Limits, Request, fields, page};
+use narrows_shape::query::{QueryLimits, Request, fields, page};
 
 /// Checks fuzzer input. The lines up to an empty one are arguments, `name value`; the rest is the
 /// text.
@@ -25,7 +25,7 @@ pub(crate) fn check(data: &[u8]) {
             assert_eq!(again.condition(), Some(written));
         }
     }
-    let limits = Limits {
+    let limits = QueryLimits {
         deadline: &Deadline::never(),
         diff_until: None,
     };

@@ -16,7 +16,7 @@ fn marks_lead_back_if_they_hold_our_own_or_are_too_many() {
         ("1,2,3,4,5,6,7,8", true),
         ("1,2,3,4,5,6,7,8,9", true),
     ] {
-        assert_eq!(leads_back(via, "me"), expected, "{via}");
+        assert_eq!(is_looped(via, "me"), expected, "{via}");
     }
 }
 

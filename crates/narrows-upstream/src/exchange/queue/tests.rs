@@ -21,7 +21,7 @@ fn notice(bytes: usize) -> Notice {
 }
 
 /// Returns the message about dropped notifications as the client receives it.
-fn told(event: Option<Box<Event>>) -> String {
+fn reported(event: Option<Box<Event>>) -> String {
     let Some(Event::Notice(notice)) = event.map(|event| *event) else {
         return "nothing".to_owned();
     };
@@ -48,7 +48,7 @@ fn a_reader_that_waits_is_woken_for_a_notice_that_was_dropped() {
         panic!("the client receives no report");
     };
     assert_eq!(
-        told(event),
+        reported(event),
         "1 notification from server 'files' was dropped: the queue for this client, or the \
          memory for all clients, was full"
     );
@@ -69,9 +69,9 @@ async fn a_large_notice_without_memory_is_dropped_and_told() {
         "a small one"
     );
     drop(full);
-    assert_eq!(told(stream.recv().await), "another notice");
-    assert_eq!(told(stream.recv().await), "another notice");
-    let dropped = told(stream.recv().await);
+    assert_eq!(reported(stream.recv().await), "another notice");
+    assert_eq!(reported(stream.recv().await), "another notice");
+    let dropped = reported(stream.recv().await);
     assert!(
         dropped.starts_with("2 notifications from server 'files' were dropped"),
         "{dropped}"

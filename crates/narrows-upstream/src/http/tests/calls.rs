@@ -12,8 +12,8 @@ use super::super::HttpLink;
 use super::super::incoming::handle_frame;
 use super::super::renewable_timeout::RenewableTimeout;
 use super::server::{Reply, Seen, Server, event, events, json_reply, stream};
-use super::{LONG, behind, call, open, outgoing, raw, soon};
-use crate::exchange::{AnswerTo, Event};
+use super::{LONG, call, open, outgoing, raw, soon, waiting_client};
+use crate::exchange::{AskResponder, Event};
 use crate::failure::LinkError;
 use crate::request::Outgoing;
 
@@ -42,9 +42,9 @@ fn question(id: serde_json::Value, method: &str) -> String {
 #[tokio::test]
 async fn progress_and_notices_reach_the_client_under_its_own_token() {
     let (server, mut calls) = streaming().await;
-    let (link, mut heard) = open(&server).await;
-    let mut behind = behind();
-    let sending = link.request(outgoing(behind.origin.clone(), LONG));
+    let (link, mut received) = open(&server).await;
+    let mut waiting_client = waiting_client();
+    let sending = link.request(outgoing(waiting_client.origin.clone(), LONG));
     let serving = async {
         let (seen, stream) = calls.recv().await.unwrap();
         let id = seen.body["id"].clone();
@@ -72,7 +72,7 @@ async fn progress_and_notices_reach_the_client_under_its_own_token() {
     let (result, ()) = soon(async { tokio::join!(sending, serving) }).await;
     assert_eq!(result.unwrap().as_str(), "\"done\"");
     let mut notices = Vec::new();
-    while let Some(event) = behind.events.try_recv() {
+    while let Some(event) = waiting_client.events.try_recv() {
         let Event::Notice(notice) = *event else {
             panic!("{event:?}")
         };
@@ -103,7 +103,7 @@ async fn progress_and_notices_reach_the_client_under_its_own_token() {
         "resources/list_changed",
         "resources/updated",
     ] {
-        let notice = soon(heard.notices.recv()).await.unwrap();
+        let notice = soon(received.notices.recv()).await.unwrap();
         assert_eq!(&notice.method["notifications/".len()..], expected);
     }
 }
@@ -112,8 +112,8 @@ async fn progress_and_notices_reach_the_client_under_its_own_token() {
 async fn a_question_on_a_calls_stream_goes_to_who_called() {
     let (mut server, mut calls) = streaming().await;
     let (link, _heard) = open(&server).await;
-    let mut behind = behind();
-    let sending = link.request(outgoing(behind.origin.clone(), LONG));
+    let mut waiting_client = waiting_client();
+    let sending = link.request(outgoing(waiting_client.origin.clone(), LONG));
     let serving = async {
         let (seen, stream) = calls.recv().await.unwrap();
         stream.send(question(json!("p"), "ping")).unwrap();
@@ -127,7 +127,7 @@ async fn a_question_on_a_calls_stream_goes_to_who_called() {
         stream
             .send(question(json!("q-1"), "elicitation/create"))
             .unwrap();
-        let Event::Ask(ask) = *behind.events.recv().await.unwrap() else {
+        let Event::Ask(ask) = *waiting_client.events.recv().await.unwrap() else {
             panic!("a question")
         };
         assert_eq!(
@@ -157,7 +157,7 @@ async fn a_question_on_a_calls_stream_goes_to_who_called() {
         stream
             .send(question(json!(6), "elicitation/create"))
             .unwrap();
-        drop(behind.events.recv().await.unwrap());
+        drop(waiting_client.events.recv().await.unwrap());
         let refusal = server.saw("answer").await;
         assert_eq!(
             (&refusal.body["id"], &refusal.body["error"]["code"]),
@@ -168,13 +168,13 @@ async fn a_question_on_a_calls_stream_goes_to_who_called() {
         stream
             .send(question(json!(8), "elicitation/create"))
             .unwrap();
-        let Event::Ask(ask) = *behind.events.recv().await.unwrap() else {
+        let Event::Ask(ask) = *waiting_client.events.recv().await.unwrap() else {
             panic!("a question")
         };
         stream
             .send(note("notifications/cancelled", json!({"requestId": 8})))
             .unwrap();
-        let Event::Withdraw(key) = *behind.events.recv().await.unwrap() else {
+        let Event::Withdraw(key) = *waiting_client.events.recv().await.unwrap() else {
             panic!("withdrawn")
         };
         assert_eq!(key, ask.key);
@@ -190,11 +190,11 @@ async fn a_question_on_a_calls_stream_goes_to_who_called() {
 #[tokio::test]
 async fn a_question_during_a_request_of_our_own_goes_to_the_links_owner() {
     let (server, mut calls) = streaming().await;
-    let (link, mut heard) = open(&server).await;
+    let (link, mut received) = open(&server).await;
     let serving = async {
         let (seen, stream) = calls.recv().await.unwrap();
         stream.send(question(json!(1), "roots/list")).unwrap();
-        assert_eq!(&*heard.asks.recv().await.unwrap().method, "roots/list");
+        assert_eq!(&*received.asks.recv().await.unwrap().method, "roots/list");
         stream.send(event(&seen.result(json!(0)))).unwrap();
     };
     let (result, ()) = soon(async { tokio::join!(call(&link), serving) }).await;
@@ -206,7 +206,7 @@ async fn a_call_that_takes_too_long_is_taken_back() {
     let (mut server, _calls) = streaming().await;
     let (link, _heard) = open(&server).await;
     let limit = Duration::from_millis(100);
-    let sending = link.request(outgoing(behind().origin, limit));
+    let sending = link.request(outgoing(waiting_client().origin, limit));
     assert!(matches!(soon(sending).await, Err(LinkError::Timeout(after)) if after == limit));
     let taken_back = server.saw("notifications/cancelled").await;
     assert_eq!(taken_back.body["params"]["reason"], "timeout");
@@ -218,12 +218,12 @@ async fn progress_starts_the_time_anew_and_nothing_else_does() {
     let (server, _calls) = streaming().await;
     let (link, _heard) = open(&server).await;
     tokio::time::pause();
-    let mut behind = behind();
-    let outgoing = outgoing(behind.origin.clone(), LONG);
+    let mut waiting_client = waiting_client();
+    let outgoing = outgoing(waiting_client.origin.clone(), LONG);
     let timeout = Arc::new(RenewableTimeout::new(LONG));
     let watch = link.progress.watch(5, &outgoing, &timeout);
     let passed = Duration::from_secs(50);
-    let heard = |frame: serde_json::Value| {
+    let received = |frame: serde_json::Value| {
         // The frame does not belong to the stream of a call.
         assert!(
             handle_frame(&link, None, frame.to_string().into())
@@ -238,12 +238,12 @@ async fn progress_starts_the_time_anew_and_nothing_else_does() {
     tokio::time::advance(passed).await;
     let progress = |token| json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token}});
     assert_eq!(
-        heard(json!({"jsonrpc": "2.0", "method": "notifications/message"})),
+        received(json!({"jsonrpc": "2.0", "method": "notifications/message"})),
         first
     );
-    assert_eq!(heard(progress(4)), first);
-    assert_eq!(heard(progress(5)), first + passed);
-    let Event::Notice(notice) = *behind.events.try_recv().unwrap() else {
+    assert_eq!(received(progress(4)), first);
+    assert_eq!(received(progress(5)), first + passed);
+    let Event::Notice(notice) = *waiting_client.events.try_recv().unwrap() else {
         panic!("progress")
     };
     assert_eq!(
@@ -252,7 +252,7 @@ async fn progress_starts_the_time_anew_and_nothing_else_does() {
     );
     drop(watch);
     tokio::time::advance(passed).await;
-    assert_eq!(heard(progress(5)), first + passed);
+    assert_eq!(received(progress(5)), first + passed);
 }
 
 #[tokio::test]
@@ -263,8 +263,8 @@ async fn a_dropped_call_is_taken_back_with_the_clients_reason() {
     ] {
         let (mut server, mut calls) = streaming().await;
         let (link, _heard) = open(&server).await;
-        let behind = behind();
-        let mut sending = Box::pin(link.request(outgoing(behind.origin.clone(), LONG)));
+        let waiting_client = waiting_client();
+        let mut sending = Box::pin(link.request(outgoing(waiting_client.origin.clone(), LONG)));
         let (seen, _stream) = soon(async {
             tokio::select! {
                 _ = &mut sending => unreachable!("the server does not respond"),
@@ -272,7 +272,7 @@ async fn a_dropped_call_is_taken_back_with_the_clients_reason() {
             }
         })
         .await;
-        behind.origin.cancel.raise(reason);
+        waiting_client.origin.cancel.raise(reason);
         drop(sending);
         let taken_back = server.saw("notifications/cancelled").await;
         assert_eq!(

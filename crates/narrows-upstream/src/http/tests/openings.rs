@@ -11,7 +11,7 @@ use super::server::{Reply, Seen, Server, event, hello, json_reply, reply, status
 use super::{MAX, client, handler, soon, try_open};
 use crate::failure::{Failure, FailureKind};
 use crate::settings::{ProxySettings, RemoteProtocol, RemoteSettings};
-use crate::web::words;
+use crate::web::summary;
 
 async fn failure(respond: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Failure {
     let server = Server::bare(move |seen| {
@@ -166,13 +166,13 @@ async fn a_server_that_says_nothing_is_given_up() {
 #[tokio::test]
 async fn secrets_are_not_told() {
     let mut server = Server::bare(|seen: Seen| async move {
-        let told = format!(
+        let reported = format!(
             "bad token {} for {} at {}",
             seen.header("authorization"),
             seen.header("x-key"),
             seen.uri
         );
-        reply(401, "text/plain", &told)
+        reply(401, "text/plain", &reported)
     })
     .await;
     let url = format!(
@@ -210,14 +210,14 @@ async fn secrets_are_not_told() {
 
 #[test]
 fn words_are_one_short_line() {
-    assert_eq!(words(b" a\r\n\tb\x00c  ", &[]), "a b c");
-    assert_eq!(words(b"", &[]), "");
-    let long = words("é".repeat(1_000).as_bytes(), &[]);
+    assert_eq!(summary(b" a\r\n\tb\x00c  ", &[]), "a b c");
+    assert_eq!(summary(b"", &[]), "");
+    let long = summary("é".repeat(1_000).as_bytes(), &[]);
     assert_eq!(long.chars().count(), 201);
     let secret = "hunter22".to_owned();
     let mut body = "x".repeat(195);
     body.push_str("hunter22");
-    assert!(!words(body.as_bytes(), &[secret]).contains("hunt"));
+    assert!(!summary(body.as_bytes(), &[secret]).contains("hunt"));
 }
 
 #[tokio::test]

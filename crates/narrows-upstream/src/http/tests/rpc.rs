@@ -11,7 +11,7 @@ use super::server::{Reply, Seen, Server, hello, json_reply, reply, status};
 use super::{call, client, soon, try_open_as};
 use crate::failure::{Failure, LinkError};
 use crate::handshake::ServerHello;
-use crate::link::{Carrier, Link};
+use crate::link::{Link, LinkTransport};
 use crate::offer::{ListReader, Offer};
 use crate::secrets::Secrets;
 
@@ -107,7 +107,7 @@ async fn a_server_without_a_handshake_is_asked_for_its_lists() {
         .await;
         let (link, hello) = open(&server, "/").await.unwrap();
         let http = link.clone();
-        let link = Link(Carrier::Http(link));
+        let link = Link(LinkTransport::Http(link));
         let (limits, limit) = (crate::testing::LIMITS, Duration::from_secs(5));
         let reader = ListReader {
             link: &link,
@@ -169,8 +169,8 @@ async fn every_other_refusal_of_the_handshake_counts() {
             "Refused: http://HOST/rpc answered HTTP 500 Internal Server Error: why",
         ),
     ] {
-        let told = failure(move |_| reply(code, "text/plain", "why")).await;
-        assert_eq!(told, expected);
+        let reported = failure(move |_| reply(code, "text/plain", "why")).await;
+        assert_eq!(reported, expected);
     }
     let page = failure(|_| reply(200, "text/html", "<html>hi</html>")).await;
     let expected = "WrongTransport: http://HOST/rpc: it answers with a web page";

@@ -56,7 +56,7 @@ async fn a_lost_session_is_opened_again_once_for_all_calls() {
         reply(400, "application/json", sdk),
     ] {
         let (mut server, valid) = forgetful(forgotten).await;
-        let (link, mut heard) = open(&server).await;
+        let (link, mut received) = open(&server).await;
         call(&link).await.unwrap();
         valid.store(2, Ordering::SeqCst);
         let calls = (0..20).map(|_| call(&link));
@@ -73,10 +73,10 @@ async fn a_lost_session_is_opened_again_once_for_all_calls() {
         );
         assert!(!seen.contains(&"notifications/cancelled".to_owned()));
         assert_eq!(
-            &*soon(heard.notices.recv()).await.unwrap().method,
+            &*soon(received.notices.recv()).await.unwrap().method,
             "narrows/reopened"
         );
-        assert!(heard.notices.try_recv().is_err());
+        assert!(received.notices.try_recv().is_err());
     }
 }
 

@@ -51,7 +51,7 @@ async fn the_servers_own_stream_is_heard_and_resumed() {
         status(500)
     })
     .await;
-    let (link, mut heard) = open(&server).await;
+    let (link, mut received) = open(&server).await;
     let get = server.saw("GET").await;
     assert_eq!(get.header("accept"), "text/event-stream");
     assert_eq!(get.header("mcp-session-id"), "s1");
@@ -64,18 +64,18 @@ async fn the_servers_own_stream_is_heard_and_resumed() {
             notice("notifications/tools/list_changed")
         ))
         .unwrap();
-    let heard_first = soon(heard.notices.recv()).await.unwrap();
+    let heard_first = soon(received.notices.recv()).await.unwrap();
     assert_eq!(&*heard_first.method, "notifications/tools/list_changed");
     let question = json!({"jsonrpc": "2.0", "id": "x", "method": "roots/list"});
     first.send(event(&question.to_string())).unwrap();
-    let ask = soon(heard.asks.recv()).await.unwrap();
+    let ask = soon(received.asks.recv()).await.unwrap();
     assert_eq!((&*ask.method, ask.key.link), ("roots/list", 7));
     let key = ask.key.clone();
     drop(ask);
     assert_eq!(server.saw("answer").await.body["id"], "x");
     let taken_back = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "x"}});
     first.send(event(&taken_back.to_string())).unwrap();
-    assert_eq!(soon(heard.withdrawn.recv()).await.unwrap(), key);
+    assert_eq!(soon(received.withdrawn.recv()).await.unwrap(), key);
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
     first.send(event(&ping.to_string())).unwrap();
     assert_eq!(
@@ -91,7 +91,7 @@ async fn the_servers_own_stream_is_heard_and_resumed() {
     second
         .send(notice("notifications/resources/updated"))
         .unwrap();
-    let heard_second = soon(heard.notices.recv()).await.unwrap();
+    let heard_second = soon(received.notices.recv()).await.unwrap();
     assert_eq!(&*heard_second.method, "notifications/resources/updated");
     assert!(link.endpoint.end_reason().is_none());
 }
@@ -124,7 +124,7 @@ async fn a_session_lost_while_idle_is_found_by_the_stream() {
         status(500)
     })
     .await;
-    let (_link, mut heard) = open(&server).await;
+    let (_link, mut received) = open(&server).await;
     first.send("id: 1\nretry: 1\n\n".to_owned()).unwrap();
     assert_eq!(server.saw("GET").await.header("mcp-session-id"), "s1");
     drop(first);
@@ -136,12 +136,12 @@ async fn a_session_lost_while_idle_is_found_by_the_stream() {
         ("s2", "")
     );
     assert_eq!(
-        &*soon(heard.notices.recv()).await.unwrap().method,
+        &*soon(received.notices.recv()).await.unwrap().method,
         "narrows/reopened"
     );
     second.send(notice("notifications/x")).unwrap();
     assert_eq!(
-        &*soon(heard.notices.recv()).await.unwrap().method,
+        &*soon(received.notices.recv()).await.unwrap().method,
         "notifications/x"
     );
 }
@@ -150,9 +150,9 @@ async fn a_session_lost_while_idle_is_found_by_the_stream() {
 async fn a_lost_link_stops_listening() {
     let (stream, reply) = events();
     let server = server(vec![reply], |_| status(500)).await;
-    let (link, mut heard) = open(&server).await;
+    let (link, mut received) = open(&server).await;
     stream.send(notice("notifications/a")).unwrap();
-    soon(heard.notices.recv()).await.unwrap();
+    soon(received.notices.recv()).await.unwrap();
     drop(link);
     soon(stream.closed()).await;
 }

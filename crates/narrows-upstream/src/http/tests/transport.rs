@@ -22,7 +22,7 @@ use crate::settings::{ProxySettings, RemoteProtocol, RemoteSettings};
 use crate::web::Connector;
 
 /// The action of a raw server after it has read a request.
-enum Act {
+enum ServerAction {
     Answer,
     /// Sends the response and closes the connection without announcing it.
     AnswerAndClose,
@@ -33,7 +33,7 @@ enum Act {
 
 /// Starts a server that speaks raw HTTP. It completes the handshake and then performs the script.
 /// The receiver yields an item for each closed connection.
-async fn raw_server(script: Vec<Act>) -> (RemoteSettings, mpsc::UnboundedReceiver<()>) {
+async fn raw_server(script: Vec<ServerAction>) -> (RemoteSettings, mpsc::UnboundedReceiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap())
         .parse()
@@ -65,7 +65,7 @@ async fn raw_server(script: Vec<Act>) -> (RemoteSettings, mpsc::UnboundedReceive
 
 async fn act_out(
     mut socket: BufReader<TcpStream>,
-    script: Arc<Mutex<VecDeque<Act>>>,
+    script: Arc<Mutex<VecDeque<ServerAction>>>,
     tell: mpsc::UnboundedSender<()>,
 ) {
     while let Some((what, body)) = read_request(&mut socket).await {
@@ -78,10 +78,10 @@ async fn act_out(
         let (text, close) = match what.as_str() {
             "initialize" => (answer(super::server::hello("2025-06-18")), false),
             "tools/call" => match script.lock().pop_front().expect("a longer script") {
-                Act::Answer => (answer(json!("ok")), false),
-                Act::AnswerAndClose => (answer(json!("ok")), true),
-                Act::Close => (String::new(), true),
-                Act::Cut => (answer(json!("ok"))[..60].to_owned(), true),
+                ServerAction::Answer => (answer(json!("ok")), false),
+                ServerAction::AnswerAndClose => (answer(json!("ok")), true),
+                ServerAction::Close => (String::new(), true),
+                ServerAction::Cut => (answer(json!("ok"))[..60].to_owned(), true),
             },
             "GET" => (empty("405 No"), false),
             _ => (empty("202 Accepted"), false),
@@ -126,12 +126,15 @@ async fn read_request(socket: &mut BufReader<TcpStream>) -> Option<(String, serd
 async fn a_connection_closed_before_the_answer_is_told_and_not_tried_again() {
     for (act, expected) in [
         (
-            Act::Close,
+            ServerAction::Close,
             "/mcp: the connection was closed before the answer",
         ),
-        (Act::Cut, "/mcp: the connection broke during the answer"),
+        (
+            ServerAction::Cut,
+            "/mcp: the connection broke during the answer",
+        ),
     ] {
-        let (settings, _server) = raw_server(vec![act, Act::Answer]).await;
+        let (settings, _server) = raw_server(vec![act, ServerAction::Answer]).await;
         let (link, _, _heard) = soon(try_open(client(), &settings)).await.unwrap();
         let Err(LinkError::Closed { failure, .. }) = call(&link).await else {
             panic!("closed")
@@ -145,7 +148,7 @@ async fn a_connection_closed_before_the_answer_is_told_and_not_tried_again() {
 
 #[tokio::test]
 async fn a_connection_closed_while_idle_is_not_noticed_by_calls() {
-    let script = (0..50).map(|_| Act::AnswerAndClose).collect();
+    let script = (0..50).map(|_| ServerAction::AnswerAndClose).collect();
     let (settings, mut closed) = raw_server(script).await;
     let (link, _, _heard) = soon(try_open(client(), &settings)).await.unwrap();
     for _ in 0..50 {
@@ -270,7 +273,7 @@ async fn links_to_one_site_share_connections() {
     let client = client();
     let mut links = Vec::new();
     for _ in 0..5 {
-        let (link, _, heard) = soon(try_open(client.clone(), &server.settings()))
+        let (link, _, received) = soon(try_open(client.clone(), &server.settings()))
             .await
             .unwrap();
         call(&link).await.unwrap();
@@ -280,7 +283,7 @@ async fn links_to_one_site_share_connections() {
             }
         })
         .await;
-        links.push((link, heard));
+        links.push((link, received));
     }
     // One connection for requests, and one for the GET streams.
     assert!(server.accepted() <= 2, "{}", server.accepted());

@@ -50,7 +50,7 @@ fn items_that_lead_back_are_left_out() {
             ("plain", None, r#"{"name":"plain"}"#),
         ]
     );
-    assert_eq!((list.led_back, list.unusable), (2, 0));
+    assert_eq!((list.looped, list.unusable), (2, 0));
 }
 
 #[test]

@@ -7,14 +7,14 @@ use narrows_wire::{Id, Raw};
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::server::{Server, Stream};
+use super::server::{SseStream, SseTestServer};
 use super::{MAX, call, client, describe, open, outcome, read_out, soon};
-use crate::channel::Arrival;
-use crate::exchange::AnswerTo;
+use crate::channel::ChannelEvent;
+use crate::exchange::AskResponder;
 
 /// Returns the arrivals on a stream that sends these bytes in pieces of this size and then ends.
 async fn read(bytes: &[u8], pieces: usize) -> Vec<String> {
-    let sending = async |mut stream: Stream| {
+    let sending = async |mut stream: SseStream| {
         for piece in bytes.chunks(pieces) {
             stream.send(piece).await;
         }
@@ -23,8 +23,8 @@ async fn read(bytes: &[u8], pieces: usize) -> Vec<String> {
     arrivals(sending).await
 }
 
-async fn arrivals(sending: impl AsyncFnOnce(Stream)) -> Vec<String> {
-    let mut server = Server::start().await;
+async fn arrivals(sending: impl AsyncFnOnce(SseStream)) -> Vec<String> {
+    let mut server = SseTestServer::start().await;
     let settings = server.settings();
     let serving = async {
         let mut stream = server.saw("GET").await.stream().await;
@@ -82,7 +82,7 @@ async fn what_is_no_message_is_passed_over() {
 
 #[tokio::test]
 async fn a_stream_may_break_as_well_as_end() {
-    let broken = arrivals(async |mut stream: Stream| {
+    let broken = arrivals(async |mut stream: SseStream| {
         stream.send(b"data: 1\n\n").await;
     });
     let expected = ["1", "Connect: http://HOST/sse: its event stream broke"];
@@ -91,23 +91,23 @@ async fn a_stream_may_break_as_well_as_end() {
 
 #[tokio::test]
 async fn a_stream_without_chunks_ends_with_its_connection() {
-    let mut server = Server::start().await;
+    let mut server = SseTestServer::start().await;
     let settings = server.settings();
     let serving = async {
         let head = "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
         let events = "event: endpoint\r\ndata: /m\r\n\r\ndata: 1\r\n\r\n";
         let answer = format!("{head}{events}");
-        server.saw("GET").await.say_last(&answer).await;
+        server.saw("GET").await.respond_and_close(&answer).await;
     };
     let client = client();
     let reading = super::super::open(&client, &settings, "srv".into(), MAX);
     let (opened, ()) = soon(async { tokio::join!(reading, serving) }).await;
     let mut incoming = opened.expect("it opens").incoming;
     let first = soon(incoming.next()).await;
-    assert!(matches!(first, Some(Arrival::Message(message)) if message == "1"));
+    assert!(matches!(first, Some(ChannelEvent::Message(message)) if message == "1"));
     let last = soon(incoming.next()).await;
     assert!(
-        matches!(last, Some(Arrival::Ended(failure)) if failure.detail.ends_with("stream ended"))
+        matches!(last, Some(ChannelEvent::Ended(failure)) if failure.detail.ends_with("stream ended"))
     );
 }
 
@@ -220,9 +220,9 @@ async fn a_server_that_holds_its_posts_does_not_hold_up_the_end() {
     let took = began.elapsed();
     assert!(took < Duration::from_millis(1_100), "{took:?}");
     open.stream.closed().await;
-    held.hung_up().await;
-    let told = outcome(waiting, &open.server).await;
-    assert_eq!(told, "Closed: closed by the gateway");
+    held.wait_closed().await;
+    let reported = outcome(waiting, &open.server).await;
+    assert_eq!(reported, "Closed: closed by the gateway");
 }
 
 #[tokio::test]
@@ -230,8 +230,8 @@ async fn notices_and_questions_are_heard() {
     let mut open = open().await;
     let notice = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
     open.stream.message(&notice).await;
-    let heard = soon(open.heard.notices.recv()).await.expect("a notice");
-    assert_eq!(&*heard.method, "notifications/tools/list_changed");
+    let received = soon(open.received.notices.recv()).await.expect("a notice");
+    assert_eq!(&*received.method, "notifications/tools/list_changed");
     let ping = json!({"jsonrpc": "2.0", "id": "p", "method": "ping"});
     open.stream.message(&ping).await;
     let answer = open.server.saw("answer").await;

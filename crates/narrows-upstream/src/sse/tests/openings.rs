@@ -1,13 +1,13 @@
 //! Tests opening the stream, and the address that messages are posted to.
 
-use super::server::Server;
+use super::server::SseTestServer;
 use super::{client, connect, describe, soon};
 use crate::failure::FailureKind;
 
 /// Returns the request that the client posts if the server names this address on a stream at
 /// `/a/sse`.
 async fn leads_to(reference: &str) -> String {
-    let mut server = Server::start().await;
+    let mut server = SseTestServer::start().await;
     let mut settings = server.settings();
     let url = format!("http://{}/a/sse?key=s3cr3t-1", server.address);
     settings.url = url.parse().unwrap();
@@ -20,13 +20,13 @@ async fn leads_to(reference: &str) -> String {
         assert_eq!(asked.header("host"), server.address.to_string());
         format!("{} {}", asked.what(), asked.line)
     };
-    let told = soon(async {
+    let reported = soon(async {
         tokio::select! {
-            told = serving => told,
+            reported = serving => reported,
             refused = connect(settings) => describe(&refused.err().expect("the server does not respond")),
         }
     });
-    told.await.replace(&hide, "HOST")
+    reported.await.replace(&hide, "HOST")
 }
 
 #[track_caller]
@@ -65,7 +65,7 @@ async fn the_address_for_messages_may_have_any_form() {
 
 #[tokio::test]
 async fn no_message_goes_to_another_site() {
-    for (reference, told) in [
+    for (reference, reported) in [
         (
             "http://else.test/messages?token=s3cr3t-2",
             "http://else.test/messages",
@@ -80,7 +80,7 @@ async fn no_message_goes_to_another_site() {
         ),
     ] {
         let expected = format!(
-            "Protocol: http://HOST/a/sse: it expects messages at {told}, which is another site"
+            "Protocol: http://HOST/a/sse: it expects messages at {reported}, which is another site"
         );
         check(leads_to(reference).await, &expected);
     }
@@ -100,9 +100,9 @@ async fn no_message_goes_to_another_site() {
 
 /// Returns the failure of opening a link to a server that responds to GET with `answer`.
 async fn refusal(answer: &str) -> String {
-    let mut server = Server::start().await;
+    let mut server = SseTestServer::start().await;
     let settings = server.settings();
-    let serving = async { server.saw("GET").await.say_last(answer).await };
+    let serving = async { server.saw("GET").await.respond_and_close(answer).await };
     let (opened, ()) = soon(async { tokio::join!(connect(settings), serving) }).await;
     server.hide(&describe(&opened.err().expect("it must not open")))
 }
@@ -196,7 +196,7 @@ async fn a_stream_must_begin_with_the_address() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_names_no_address_is_of_another_kind() {
-    let mut server = Server::start().await;
+    let mut server = SseTestServer::start().await;
     let settings = server.settings();
     let serving = async {
         let mut stream = server.saw("GET").await.stream().await;
@@ -207,14 +207,14 @@ async fn a_stream_that_names_no_address_is_of_another_kind() {
         () = serving => unreachable!("it never ends"),
         refused = connect(settings) => refused.err().expect("the server does not respond"),
     };
-    let told = "its event stream names no endpoint";
+    let reported = "its event stream names no endpoint";
     assert_eq!(failure.kind, FailureKind::WrongTransport);
-    assert!(failure.detail.ends_with(told), "{}", failure.detail);
+    assert!(failure.detail.ends_with(reported), "{}", failure.detail);
 }
 
 #[tokio::test]
 async fn what_keeps_a_stream_awake_may_come_before_the_address() {
-    let mut server = Server::start().await;
+    let mut server = SseTestServer::start().await;
     let settings = server.settings();
     let serving = async {
         let mut stream = server.saw("GET").await.stream().await;
@@ -235,20 +235,20 @@ async fn what_keeps_a_stream_awake_may_come_before_the_address() {
 
 #[tokio::test]
 async fn nobody_there() {
-    let mut server = Server::start().await;
+    let mut server = SseTestServer::start().await;
     server.stop().await;
     let failure = soon(connect(server.settings())).await.err().unwrap();
     assert_eq!(failure.kind, FailureKind::Connect);
-    let told = server.hide(&failure.detail);
+    let reported = server.hide(&failure.detail);
     assert!(
-        told.starts_with("no connection to http://HOST/sse: ") && told.contains("refused"),
-        "{told}"
+        reported.starts_with("no connection to http://HOST/sse: ") && reported.contains("refused"),
+        "{reported}"
     );
 }
 
 #[tokio::test]
 async fn configured_headers_are_sent_with_everything() {
-    let mut server = Server::start().await;
+    let mut server = SseTestServer::start().await;
     let mut settings = server.settings();
     for (name, value) in [
         ("x-a", "1"),
@@ -292,11 +292,11 @@ async fn redirects_on_the_same_site_are_followed() {
             "HTTP/1.1 307 Temporary Redirect\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n"
         )
     };
-    let mut server = Server::start().await;
+    let mut server = SseTestServer::start().await;
     let mut settings = server.settings();
     settings.headers = vec![("x-a".parse().unwrap(), "1".parse().unwrap())];
     let serving = async {
-        server.saw("GET").await.say(&to("/v2/sse")).await;
+        server.saw("GET").await.respond(&to("/v2/sse")).await;
         let get = server.saw("GET").await;
         assert_eq!((&*get.line, &*get.header("x-a")), ("GET /v2/sse", "1"));
         let mut stream = get.stream().await;
@@ -304,7 +304,7 @@ async fn redirects_on_the_same_site_are_followed() {
         stream.endpoint("messages?s=1").await;
         let asked = server.saw("initialize").await;
         assert_eq!(asked.line, "POST /v2/messages?s=1");
-        asked.say(&to("/v3/messages?s=1")).await;
+        asked.respond(&to("/v3/messages?s=1")).await;
         let asked = server.saw("initialize").await;
         assert_eq!(asked.header("x-a"), "1");
         asked.line
@@ -320,7 +320,7 @@ async fn redirects_on_the_same_site_are_followed() {
 
 #[tokio::test]
 async fn an_address_that_is_no_url_is_told() {
-    let mut settings = Server::start().await.settings();
+    let mut settings = SseTestServer::start().await.settings();
     settings.url = "/sse".parse().unwrap();
     let failure = soon(super::super::open(&client(), &settings, "srv".into(), 1)).await;
     assert_eq!(

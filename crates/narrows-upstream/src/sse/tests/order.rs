@@ -6,14 +6,14 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::{Instant, timeout};
 
-use super::server::{Request, Server};
+use super::server::{Request, SseTestServer};
 use super::{call, connect, open, outcome, soon};
 
 /// Shorter than the time for which a message waits to stay in order.
 const MOMENT: Duration = Duration::from_millis(900);
 
 /// Checks that the client posts no further message.
-async fn check_waits(server: &mut Server) {
+async fn check_waits(server: &mut SseTestServer) {
     if let Ok(request) = timeout(MOMENT, server.next()).await {
         panic!("{} has overtaken", request.what());
     }
@@ -21,19 +21,19 @@ async fn check_waits(server: &mut Server) {
 
 #[tokio::test]
 async fn nothing_overtakes_the_end_of_the_greeting() {
-    let mut server = Server::start().await;
+    let mut server = SseTestServer::start().await;
     let settings = server.settings();
     let serving = async {
         let stream = server.greet().await;
         (stream, server.saw("notifications/initialized").await)
     };
-    let (opened, (mut stream, told)) =
+    let (opened, (mut stream, reported)) =
         soon(async { tokio::join!(connect(settings), serving) }).await;
     let (link, _heard) = opened.expect("it opens");
     tokio::time::pause();
     let calls = [call(&link), call(&link)];
     check_waits(&mut server).await;
-    told.accept().await;
+    reported.accept().await;
     for call in calls {
         let asked = server.saw("tools/call").await;
         stream.answer(&asked, json!(1)).await;
@@ -52,13 +52,13 @@ async fn a_cancellation_does_not_overtake_its_call() {
     check_waits(&mut open.server).await;
     let id = asked.body["id"].clone();
     asked.accept().await;
-    let told = open.server.saw("notifications/cancelled").await;
-    assert_eq!(told.body["params"]["requestId"], id);
+    let reported = open.server.saw("notifications/cancelled").await;
+    assert_eq!(reported.body["params"]["requestId"], id);
 
     // The next call does not overtake the cancellation.
     let next = call(&open.link);
     check_waits(&mut open.server).await;
-    told.accept().await;
+    reported.accept().await;
     let asked = open.server.saw("tools/call").await;
     open.stream.answer(&asked, json!(1)).await;
     assert_eq!(outcome(next, &open.server).await, "result 1");
@@ -77,10 +77,10 @@ async fn a_server_that_holds_its_posts_holds_up_nothing_for_long() {
     // The server holds both the earlier call and the notification.
     let _told = open.server.saw("notifications/x").await;
     check_passed(began, 1);
-    let told = open.server.saw("notifications/y").await;
+    let reported = open.server.saw("notifications/y").await;
     check_passed(began, 2);
     // The client no longer waits for a notification that has been accepted.
-    told.accept().await;
+    reported.accept().await;
     let asked = open.server.saw("tools/call").await;
     check_passed(began, 2);
     open.stream.answer(&asked, json!(1)).await;

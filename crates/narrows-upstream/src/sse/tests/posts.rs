@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::{Open, call, describe, open, outcome, soon};
+use super::{OpenSseLink, call, describe, open, outcome, soon};
 
 fn answer(status: &str, body: &str) -> String {
     let length = body.len();
@@ -13,7 +13,7 @@ fn answer(status: &str, body: &str) -> String {
 }
 
 /// Checks that a call is posted and answered normally.
-async fn check_works(open: &mut Open) {
+async fn check_works(open: &mut OpenSseLink) {
     let good = call(&open.link);
     let asked = open.server.saw("tools/call").await;
     open.stream.answer(&asked, json!("good")).await;
@@ -36,7 +36,7 @@ async fn a_post_may_be_accepted_in_many_ways() {
         let asked = open.server.saw("tools/call").await;
         assert_eq!(asked.line, "POST /messages?s=session-1");
         let id = asked.body["id"].clone();
-        asked.say(&accepted).await;
+        asked.respond(&accepted).await;
         let result = json!({"jsonrpc": "2.0", "id": id, "result": 1});
         open.stream.message(&result).await;
         assert_eq!(outcome(one, &open.server).await, "result 1");
@@ -78,7 +78,7 @@ async fn a_post_that_is_refused_fails_its_call_alone() {
         let waiting = call(&open.link);
         let held = open.server.saw("tools/call").await;
         let refused = call(&open.link);
-        open.server.saw("tools/call").await.say(&refusal).await;
+        open.server.saw("tools/call").await.respond(&refusal).await;
         assert_eq!(outcome(refused, &open.server).await, expected);
         open.stream.answer(&held, json!(1)).await;
         held.accept().await;
@@ -90,7 +90,7 @@ async fn a_post_that_is_refused_fails_its_call_alone() {
 async fn a_session_that_is_gone_ends_the_link() {
     let unnamed =
         r#"{"jsonrpc":"2.0","id":null,"error":{"code":-5,"message":"Session not found"}}"#;
-    for (status, body, told) in [
+    for (status, body, reported) in [
         (
             "404 Not Found",
             "Could not find session",
@@ -105,8 +105,8 @@ async fn a_session_that_is_gone_ends_the_link() {
         open.server.saw("tools/call").await.accept().await;
         let refused = call(&open.link);
         let asked = open.server.saw("tools/call").await;
-        asked.say(&answer(status, body)).await;
-        let expected = format!("Connect: http://HOST/messages answered HTTP {status}: {told}");
+        asked.respond(&answer(status, body)).await;
+        let expected = format!("Connect: http://HOST/messages answered HTTP {status}: {reported}");
         let ended = soon(open.link.ended()).await;
         assert_eq!(open.server.hide(&describe(&ended)), expected);
         for call in [waiting, refused] {
@@ -120,23 +120,27 @@ async fn a_session_that_is_gone_ends_the_link() {
 async fn a_post_without_a_connection_fails_its_call_alone() {
     let mut open = open().await;
     open.server.stop().await;
-    let told = outcome(call(&open.link), &open.server).await;
+    let reported = outcome(call(&open.link), &open.server).await;
     assert!(
-        told.starts_with("Connect: no connection to http://HOST/messages: ")
-            && told.contains("refused"),
-        "{told}"
+        reported.starts_with("Connect: no connection to http://HOST/messages: ")
+            && reported.contains("refused"),
+        "{reported}"
     );
     let notice = json!({"jsonrpc": "2.0", "method": "notifications/x"});
     open.stream.message(&notice).await;
-    let heard = soon(open.heard.notices.recv()).await.expect("a notice");
-    assert_eq!(&*heard.method, "notifications/x");
+    let received = soon(open.received.notices.recv()).await.expect("a notice");
+    assert_eq!(&*received.method, "notifications/x");
 }
 
 #[tokio::test]
 async fn a_post_that_is_cut_off_fails_its_call_alone() {
     let mut open = open().await;
     let cut = call(&open.link);
-    open.server.saw("tools/call").await.say_last("").await;
+    open.server
+        .saw("tools/call")
+        .await
+        .respond_and_close("")
+        .await;
     assert_eq!(
         outcome(cut, &open.server).await,
         "Connect: http://HOST/messages: the connection was closed before the answer"
@@ -152,8 +156,10 @@ async fn a_post_that_is_cut_off_fails_its_call_alone() {
 async fn a_refused_notification_harms_nobody() {
     let mut open = open().await;
     open.link.notify("notifications/x", None);
-    let told = open.server.saw("notifications/x").await;
-    told.say(&answer("500 Internal Server Error", "")).await;
+    let reported = open.server.saw("notifications/x").await;
+    reported
+        .respond(&answer("500 Internal Server Error", ""))
+        .await;
     check_works(&mut open).await;
 }
 
@@ -184,7 +190,7 @@ async fn a_post_held_open_for_long_is_let_go_and_its_call_is_not() {
         })
     };
     let mut asked = open.server.saw("tools/call").await;
-    asked.hung_up().await;
+    asked.wait_closed().await;
     let took = began.elapsed();
     assert!(
         took >= Duration::from_secs(60) && took < Duration::from_secs(61),
@@ -211,12 +217,12 @@ async fn an_address_that_is_refused_at_once_opens_no_link() {
             "SignIn: http://HOST/messages answered HTTP 403 Forbidden: you",
         ),
     ] {
-        let mut server = super::Server::start().await;
+        let mut server = super::SseTestServer::start().await;
         let settings = server.settings();
         let serving = async {
             let mut stream = server.saw("GET").await.stream().await;
             stream.endpoint("/messages").await;
-            server.saw("initialize").await.say(&refusal).await;
+            server.saw("initialize").await.respond(&refusal).await;
             stream.closed().await;
         };
         let connecting = super::connect(settings);

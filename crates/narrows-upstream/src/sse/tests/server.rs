@@ -14,7 +14,7 @@ use crate::testing::{listen, server::hello, soon};
 
 pub(super) const ACCEPTED: &str = "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n";
 
-pub(super) struct Server {
+pub(super) struct SseTestServer {
     pub(super) address: SocketAddr,
     requests: mpsc::UnboundedReceiver<Request>,
     task: AbortOnDropHandle<()>,
@@ -36,8 +36,8 @@ pub(super) struct Request {
 
 type Socket = BufReader<TcpStream>;
 
-impl Server {
-    pub(super) async fn start() -> Server {
+impl SseTestServer {
+    pub(super) async fn start() -> SseTestServer {
         let (listener, port) = listen();
         let address = listener.local_addr().unwrap();
         let (report, requests) = mpsc::unbounded_channel();
@@ -58,7 +58,7 @@ impl Server {
                 });
             }
         });
-        Server {
+        SseTestServer {
             address,
             requests,
             task: AbortOnDropHandle::new(task),
@@ -93,7 +93,7 @@ impl Server {
     }
 
     /// Opens the stream, sends the endpoint event and responds to `initialize`.
-    pub(super) async fn greet(&mut self) -> Stream {
+    pub(super) async fn greet(&mut self) -> SseStream {
         let mut stream = self.saw("GET").await.stream().await;
         stream.endpoint("/messages?s=session-1").await;
         let asked = self.saw("initialize").await;
@@ -126,41 +126,41 @@ impl Request {
     }
 
     /// Sends the response and reads the next request on the connection.
-    pub(super) async fn say(mut self, answer: &str) {
+    pub(super) async fn respond(mut self, answer: &str) {
         let written = self.socket.get_mut().write_all(answer.as_bytes()).await;
         written.unwrap();
         let _ = self.back.send(self.socket);
     }
 
     /// Sends the response and closes the connection.
-    pub(super) async fn say_last(mut self, answer: &str) {
+    pub(super) async fn respond_and_close(mut self, answer: &str) {
         let written = self.socket.get_mut().write_all(answer.as_bytes()).await;
         written.unwrap();
     }
 
     /// Waits until the client has closed the connection.
-    pub(super) async fn hung_up(&mut self) {
+    pub(super) async fn wait_closed(&mut self) {
         let read = self.socket.read(&mut [0; 16]).await;
         assert!(matches!(read, Ok(0) | Err(_)), "no more is sent over it");
     }
 
     pub(super) async fn accept(self) {
-        self.say(ACCEPTED).await;
+        self.respond(ACCEPTED).await;
     }
 
     /// Responds with an event stream.
-    pub(super) async fn stream(mut self) -> Stream {
+    pub(super) async fn stream(mut self) -> SseStream {
         let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n";
         let socket = self.socket.get_mut();
         socket.write_all(head.as_bytes()).await.unwrap();
-        Stream(self.socket)
+        SseStream(self.socket)
     }
 }
 
 /// An event stream. Dropping it breaks the connection.
-pub(super) struct Stream(Socket);
+pub(super) struct SseStream(Socket);
 
-impl Stream {
+impl SseStream {
     /// Sends these bytes as one HTTP chunk.
     pub(super) async fn send(&mut self, bytes: &[u8]) {
         let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();

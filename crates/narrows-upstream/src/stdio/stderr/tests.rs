@@ -10,7 +10,7 @@ fn check(chunks: &[&str], expected: Expect) {
     let mut each = |line: &[u8]| {
         let _ = writeln!(printed, "{}", printable(line));
     };
-    let mut lines = Lines::default();
+    let mut lines = LineSplitter::default();
     for chunk in chunks {
         lines.feed(chunk.as_bytes(), &mut each);
     }
@@ -50,7 +50,7 @@ fn a_long_line_is_cut_however_it_comes() {
         vec![long.clone(), "yz".into(), "\nnext\n".into()],
     ] {
         let mut seen = Vec::new();
-        let mut lines = Lines::default();
+        let mut lines = LineSplitter::default();
         for chunk in chunks {
             lines.feed(chunk.as_bytes(), |line| seen.push(line.to_vec()));
         }
@@ -61,7 +61,7 @@ fn a_long_line_is_cut_however_it_comes() {
 
 #[test]
 fn the_last_lines_are_kept() {
-    let tail = Tail::default();
+    let tail = StderrTail::default();
     for n in 0..100 {
         tail.push(format!("line {n}").as_bytes());
     }
@@ -75,7 +75,7 @@ fn the_last_lines_are_kept() {
 #[tokio::test]
 async fn the_end_is_told_when_reading_is_given_up() {
     let (ours, theirs) = tokio::io::duplex(64);
-    let tail = Tail::default();
+    let tail = StderrTail::default();
     let task = tokio::spawn(read(
         theirs,
         "test".into(),
@@ -93,7 +93,7 @@ fn what_an_earlier_attempt_wrote_is_no_news_until_the_server_is_connected() {
     let history = StderrHistory::default();
     let check = |lines: &[(&str, bool)]| {
         for (line, expected) in lines {
-            assert_eq!(history.is_news(line), *expected, "{line}");
+            assert_eq!(history.is_new(line), *expected, "{line}");
         }
     };
     history.begin();
@@ -108,7 +108,7 @@ fn what_an_earlier_attempt_wrote_is_no_news_until_the_server_is_connected() {
         ("----", false),
         ("other", true),
     ]);
-    history.settle();
+    history.mark_connected();
     check(&[("----", true)]);
     history.begin();
     history.forget();

@@ -22,7 +22,7 @@ use crate::testing::server::{
     Reply, Seen, Server, event, events, hello, json_reply, reply, status,
 };
 use crate::testing::{Addressed, LIMITS, LONG, NoBuiltins, NoObserver, client, handler, soon};
-use crate::ws::tests::server::Server as WebSocketServer;
+use crate::ws::tests::server::WsTestServer as WebSocketServer;
 
 pub(super) fn upstream(protocol: RemoteProtocol, settings: RemoteSettings) -> Arc<Upstream> {
     upstream_with(protocol, settings, |_| {})
@@ -139,12 +139,12 @@ async fn websocket() -> (RemoteSettings, AbortOnDropHandle<()>) {
             let asked = server.accept().await;
             match &*asked.head.header("upgrade") {
                 "websocket" => {
-                    let mut peer = asked.shake("mcp").await;
+                    let mut peer = asked.accept_upgrade("mcp").await;
                     open.push(tokio::spawn(async move { peer.greet().await }));
                 }
                 _ => {
                     let refusal = "HTTP/1.1 426 Upgrade Required\r\ncontent-length: 0\r\n\r\n";
-                    asked.say_last(refusal).await;
+                    asked.respond_and_close(refusal).await;
                 }
             }
         }
@@ -362,9 +362,9 @@ async fn a_server_that_is_silent_to_one_question_is_asked_the_next() {
     assert!(took >= least && took < most, "{took:?}");
 }
 
-pub(super) struct RefusingHandler;
+pub(super) struct RefusingSharedHandler;
 
-impl SharedNotificationHandler for RefusingHandler {
+impl SharedNotificationHandler for RefusingSharedHandler {
     fn notice(&self, _: &Arc<Upstream>, _: Notice) {}
     fn ask(&self, _: &Arc<Upstream>, _: Ask) {}
     fn withdraw(&self, _: &Arc<Upstream>, _: AskKey) {}
@@ -382,7 +382,7 @@ async fn supervised(upstream: &Arc<Upstream>, wanted: impl FnMut(&State) -> bool
     let running = tokio::spawn(supervise(
         upstream.clone(),
         stop.clone(),
-        Arc::new(RefusingHandler),
+        Arc::new(RefusingSharedHandler),
     ));
     let mut states = upstream.lifecycle.state.subscribe();
     let state = soon(states.wait_for(wanted)).await.unwrap().clone();
@@ -416,8 +416,13 @@ async fn how_a_server_was_found_is_part_of_its_state() {
 #[tokio::test]
 async fn a_server_of_newer_revisions_alone_names_them() {
     let listed = r#"{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}"#;
-    let told = r#"{"code":-32000,"message":"Bad Request: Unsupported protocol version: 2025-11-25 (supported versions: 2026-07-28)"}"#;
-    for (id, error) in [("null", listed), ("1", listed), ("null", told), ("1", told)] {
+    let reported = r#"{"code":-32000,"message":"Bad Request: Unsupported protocol version: 2025-11-25 (supported versions: 2026-07-28)"}"#;
+    for (id, error) in [
+        ("null", listed),
+        ("1", listed),
+        ("null", reported),
+        ("1", reported),
+    ] {
         let server = stubborn(move |_| {
             let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#);
             reply(400, "application/json", &body)

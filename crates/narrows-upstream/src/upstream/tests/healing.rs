@@ -14,7 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::super::circuit::SPACING;
 use super::super::{StartSlots, Upstream, UpstreamContext, supervise};
-use super::choosing::{RefusingHandler, context, upstream, upstream_with};
+use super::choosing::{RefusingSharedHandler, context, upstream, upstream_with};
 use crate::error::Error;
 use crate::failure::{Failure, FailureKind, LinkError};
 use crate::link::Link;
@@ -51,7 +51,7 @@ impl Running {
         let set = |settings: &mut UpstreamSettings| settings.health = health;
         let upstream = upstream_with(protocol, server.settings(), set);
         let stop = CancellationToken::new();
-        let supervisor = supervise(upstream.clone(), stop, Arc::new(RefusingHandler));
+        let supervisor = supervise(upstream.clone(), stop, Arc::new(RefusingSharedHandler));
         let running = Running {
             upstream,
             supervisor: AbortOnDropHandle::new(tokio::spawn(supervisor)),
@@ -224,8 +224,8 @@ async fn a_server_at_work_is_not_given_up() {
     let call = running.call();
     server.saw("tools/call").await;
     // The health check starts here, so that no ping precedes the call.
-    let watched = link.watched();
-    let watching = crate::health::watch(watched.vitals(), &busy, |limit| watched.ping(limit));
+    let transport = link.transport();
+    let watching = crate::health::watch(transport.liveness(), &busy, |limit| transport.ping(limit));
     tokio::select! {
         failure = watching => panic!("{failure:?}"),
         () = async {
@@ -237,7 +237,7 @@ async fn a_server_at_work_is_not_given_up() {
     call.abort();
     let _ = call.await;
     // Without pending requests, silence is a failure.
-    let watching = crate::health::watch(watched.vitals(), &busy, |limit| watched.ping(limit));
+    let watching = crate::health::watch(transport.liveness(), &busy, |limit| transport.ping(limit));
     assert_eq!(soon(watching).await.kind, FailureKind::TimedOut);
 }
 
@@ -268,7 +268,7 @@ async fn idle() -> Arc<Upstream> {
 }
 
 #[track_caller]
-fn told(error: &Error) -> String {
+fn reported(error: &Error) -> String {
     assert!(matches!(error, Error::Down { .. }), "{error:?}");
     error.to_string()
 }
@@ -276,18 +276,18 @@ fn told(error: &Error) -> String {
 #[tokio::test(start_paused = true)]
 async fn a_call_to_a_server_that_is_down_is_told_when_it_is_tried_again() {
     let upstream = idle().await;
-    upstream.go_down(
+    upstream.mark_down(
         failure(),
         2,
         Some(Instant::now() + Duration::from_millis(1_200)),
     );
     assert_eq!(
-        told(&upstream.down()),
+        reported(&upstream.down()),
         "Server 'srv' is not available: the server is gone; next attempt in 1.2 s"
     );
     sleep(Duration::from_secs(2)).await;
     assert_eq!(
-        told(&upstream.down()),
+        reported(&upstream.down()),
         "Server 'srv' is not available: the server is gone; reconnecting now"
     );
 }
@@ -296,12 +296,12 @@ async fn a_call_to_a_server_that_is_down_is_told_when_it_is_tried_again() {
 async fn a_call_brings_a_far_attempt_nearer_but_not_too_near_to_the_last() {
     let upstream = idle().await;
     let began = Instant::now();
-    upstream.go_down(failure(), 9, Some(began + Duration::from_secs(60)));
+    upstream.mark_down(failure(), 9, Some(began + Duration::from_secs(60)));
     let other = upstream.clone();
     let due = tokio::spawn(async move { other.next_try_due().await });
     sleep(Duration::from_secs(1)).await;
     assert_eq!(
-        told(&upstream.down()),
+        reported(&upstream.down()),
         "Server 'srv' is not available: the server is gone; next attempt in 4.0 s"
     );
     upstream.down();
@@ -310,7 +310,7 @@ async fn a_call_brings_a_far_attempt_nearer_but_not_too_near_to_the_last() {
 
     // Long after the last failure, the next attempt starts immediately.
     let began = Instant::now();
-    upstream.go_down(failure(), 10, Some(began + Duration::from_secs(60)));
+    upstream.mark_down(failure(), 10, Some(began + Duration::from_secs(60)));
     sleep(Duration::from_secs(30)).await;
     let other = upstream.clone();
     let due = tokio::spawn(async move { other.next_try_due().await });
@@ -323,7 +323,7 @@ async fn a_call_brings_a_far_attempt_nearer_but_not_too_near_to_the_last() {
 async fn nobody_calls_and_the_attempt_comes_when_it_is_due() {
     let upstream = idle().await;
     let began = Instant::now();
-    upstream.go_down(failure(), 9, Some(began + Duration::from_secs(60)));
+    upstream.mark_down(failure(), 9, Some(began + Duration::from_secs(60)));
     upstream.next_try_due().await;
     assert_eq!(began.elapsed().as_secs(), 60);
 }
@@ -335,16 +335,16 @@ async fn a_call_does_not_sit_through_long_pauses_or_a_second_failure() {
     let lost = running.link();
     let upstream = idle().await;
     let limit = Instant::now() + LONG;
-    upstream.go_down(failure(), 7, Some(Instant::now() + Duration::from_secs(30)));
+    upstream.mark_down(failure(), 7, Some(Instant::now() + Duration::from_secs(30)));
     assert!(!soon(upstream.is_up_again(&lost, limit)).await, "a pause");
 
-    upstream.go_down(failure(), 1, Some(Instant::now() + Duration::from_secs(1)));
+    upstream.mark_down(failure(), 1, Some(Instant::now() + Duration::from_secs(1)));
     let (other, link) = (upstream.clone(), lost.clone());
     let waiting = tokio::spawn(async move { other.is_up_again(&link, limit).await });
     while upstream.lifecycle.state.receiver_count() == 0 {
         tokio::task::yield_now().await;
     }
-    upstream.go_down(failure(), 2, Some(Instant::now() + Duration::from_secs(1)));
+    upstream.mark_down(failure(), 2, Some(Instant::now() + Duration::from_secs(1)));
     assert!(!soon(waiting).await.unwrap(), "a failure");
 
     // The lost link itself does not count.
@@ -400,7 +400,7 @@ async fn the_time_of_a_server_counts_from_its_spawn() {
     let supervisor = supervise(
         upstream.clone(),
         CancellationToken::new(),
-        Arc::new(RefusingHandler),
+        Arc::new(RefusingSharedHandler),
     );
     let running = Running {
         upstream,

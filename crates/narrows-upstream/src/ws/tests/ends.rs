@@ -6,8 +6,8 @@ use serde_json::json;
 use tokio::io::AsyncReadExt;
 use tokio::time::{Instant, timeout};
 
-use super::server::{CLOSE, FIN, PING, PONG, TEXT, farewell, frame};
-use super::{MAX, Open, Outgoing, call, describe, open, outcome, raw, soon};
+use super::server::{CLOSE, FIN, PING, PONG, TEXT, close_payload, frame};
+use super::{MAX, OpenWsLink, Outgoing, call, describe, open, outcome, raw, soon};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -62,7 +62,7 @@ async fn a_message_is_a_sign_of_life_too() {
     check_passed(began, 180);
 }
 
-async fn check_works(open: &mut Open) {
+async fn check_works(open: &mut OpenWsLink) {
     let one = call(&open.link);
     let asked = open.peer.saw("tools/call").await;
     open.peer.answer(&asked, json!(1)).await;
@@ -76,44 +76,44 @@ async fn closed_with(payload: &[u8]) -> (String, Option<(u8, Vec<u8>)>) {
     let one = call(&open.link);
     open.peer.saw("tools/call").await;
     open.peer.send(&frame(FIN | CLOSE, payload)).await;
-    let told = outcome(one).await;
-    assert_eq!(describe(&*soon(open.link.ended()).await), told);
+    let reported = outcome(one).await;
+    assert_eq!(describe(&*soon(open.link.ended()).await), reported);
     let echo = soon(open.peer.frame()).await;
     assert_eq!(soon(open.peer.frame()).await, None, "the connection ends");
-    (told, echo)
+    (reported, echo)
 }
 
 #[tokio::test]
 async fn a_server_that_closes_is_told_with_its_reason() {
     let long = "x".repeat(123);
-    for (code, reason, told) in [
+    for (code, reason, reported) in [
         (1000, "", "(1000)".to_owned()),
         (1001, "going away", "(1001: going away)".to_owned()),
         (1011, "a\nb\u{7}  c", "(1011: a b c)".to_owned()),
         (4001, &long, format!("(4001: {long})")),
     ] {
-        let payload = farewell(code, reason);
+        let payload = close_payload(code, reason);
         let (got, echo) = closed_with(&payload).await;
-        let expected = format!("Connect: ws://HOST/ws: it closed the connection {told}");
+        let expected = format!("Connect: ws://HOST/ws: it closed the connection {reported}");
         assert_eq!(got, expected);
         // The server may wait for this frame (RFC 6455, 5.5.1).
         assert_eq!(echo, Some((FIN | CLOSE, payload)));
     }
-    let (told, echo) = closed_with(b"").await;
-    assert_eq!(told, "Connect: ws://HOST/ws: it closed the connection");
+    let (reported, echo) = closed_with(b"").await;
+    assert_eq!(reported, "Connect: ws://HOST/ws: it closed the connection");
     assert_eq!(echo, Some((FIN | CLOSE, Vec::new())));
 }
 
 #[tokio::test]
 async fn a_reason_that_repeats_a_secret_does_not_tell_it() {
-    let server = super::Server::start().await;
+    let server = super::WsTestServer::start().await;
     let mut settings = server.settings();
     let url = format!("ws://{}/ws?token=s3cr3t-1", server.address);
     settings.url = url.parse().unwrap();
     settings.headers = vec![("x-key".parse().unwrap(), "s3cr3t-2".parse().unwrap())];
     let serving = async {
-        let mut peer = server.accept().await.shake("mcp").await;
-        let payload = farewell(1008, "who are s3cr3t-1 and s3cr3t-2?");
+        let mut peer = server.accept().await.accept_upgrade("mcp").await;
+        let payload = close_payload(1008, "who are s3cr3t-1 and s3cr3t-2?");
         peer.send(&frame(FIN | CLOSE, &payload)).await;
         peer
     };
@@ -159,7 +159,7 @@ async fn closing_says_farewell() {
     soon(closing).await;
     // Messages sent before are not lost, because one may be a cancellation.
     open.peer.saw("notifications/last").await;
-    let normal = farewell(1000, "");
+    let normal = close_payload(1000, "");
     assert_eq!(open.peer.frame().await, Some((FIN | CLOSE, normal)));
     assert_eq!(soon(open.peer.frame()).await, None, "the connection ends");
     assert_eq!(

@@ -3,15 +3,15 @@
 use futures_util::StreamExt;
 use serde_json::json;
 
-use super::server::{BINARY, CLOSE, CONTINUED, FIN, PING, PONG, Peer, Server, TEXT, frame};
+use super::server::{BINARY, CLOSE, CONTINUED, FIN, PING, PONG, Peer, TEXT, WsTestServer, frame};
 use super::{MAX, call, client, describe, open, outcome, read_out, soon};
-use crate::channel::{Arrival, Channel};
+use crate::channel::{Channel, ChannelEvent};
 
 async fn channel() -> (Channel, Peer) {
-    let server = Server::start().await;
+    let server = WsTestServer::start().await;
     let (client, settings) = (client(), server.settings());
     let opening = super::super::open(&client, &settings, MAX);
-    let serving = async { server.accept().await.shake("mcp").await };
+    let serving = async { server.accept().await.accept_upgrade("mcp").await };
     let (opened, peer) = soon(async { tokio::join!(opening, serving) }).await;
     (opened.expect("it opens"), peer)
 }
@@ -48,8 +48,8 @@ async fn messages_go_both_ways() {
     open.peer.message(&notice).await;
     open.peer.answer(&asked, json!({"text": "é"})).await;
     assert_eq!(outcome(one).await, r#"result {"text":"é"}"#);
-    let heard = soon(open.heard.notices.recv()).await.expect("a notice");
-    assert_eq!(&*heard.method, "notifications/x");
+    let received = soon(open.received.notices.recv()).await.expect("a notice");
+    assert_eq!(&*received.method, "notifications/x");
 }
 
 #[tokio::test]
@@ -111,7 +111,7 @@ async fn frames_may_come_in_single_bytes() {
     let reading = async {
         for expected in [&*long, "2"] {
             let arrived = channel.incoming.next().await;
-            assert!(matches!(arrived, Some(Arrival::Message(text)) if text == expected));
+            assert!(matches!(arrived, Some(ChannelEvent::Message(text)) if text == expected));
         }
     };
     soon(async { tokio::join!(sending, reading) }).await;
@@ -135,8 +135,8 @@ async fn a_binary_frame_ends_the_connection() {
     let one = call(&open.link);
     open.peer.saw("tools/call").await;
     open.peer.send(&frame(FIN | BINARY, b"{}")).await;
-    let told = "Protocol: ws://HOST/ws: it sent a binary frame";
-    assert_eq!(outcome(one).await, told);
+    let reported = "Protocol: ws://HOST/ws: it sent a binary frame";
+    assert_eq!(outcome(one).await, reported);
     // Status 1003: unsupported data (RFC 6455, 7.4.1).
     let (first, payload) = soon(open.peer.frame()).await.expect("a farewell");
     assert_eq!((first, &payload[..2]), (FIN | CLOSE, &[0x03, 0xeb][..]));
@@ -154,9 +154,9 @@ async fn pongs_for_a_server_that_does_not_read_are_not_piled_up() {
             () = flooding => open.link.ended().await,
         }
     });
-    let told = "Protocol: ws://HOST/ws: it sends pings without reading the pongs";
+    let reported = "Protocol: ws://HOST/ws: it sends pings without reading the pongs";
     let ended = ended.await;
-    assert_eq!(describe(&ended), told);
+    assert_eq!(describe(&ended), reported);
 }
 
 #[tokio::test]
@@ -197,13 +197,13 @@ async fn what_is_no_frame_ends_the_connection() {
         (masked.to_vec(), "asked frame"),
     ] {
         let arrived = read(&[frame(FIN | TEXT, b"before"), bytes.clone()].concat()).await;
-        let [before, told] = &arrived[..] else {
+        let [before, reported] = &arrived[..] else {
             panic!("{arrived:?}")
         };
         assert_eq!(before, "before");
         assert!(
-            told.starts_with("Protocol: ws://HOST/ws: ") && told.contains(expected),
-            "{bytes:?}: {told}"
+            reported.starts_with("Protocol: ws://HOST/ws: ") && reported.contains(expected),
+            "{bytes:?}: {reported}"
         );
     }
     assert_eq!(

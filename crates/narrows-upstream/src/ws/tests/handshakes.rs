@@ -1,13 +1,13 @@
 //! Tests the opening handshake and its rejection.
 
-use super::server::{Asked, FIN, Head, Server, TEXT, frame};
+use super::server::{FIN, HandshakeRequest, Head, TEXT, WsTestServer, frame};
 use super::{client, connect, describe, soon};
 use crate::failure::FailureKind;
 use crate::testing::listen;
 
 /// Returns the head of the first handshake request for this URL and these headers.
 async fn head(url: &str, headers: &[(&str, &str)]) -> (Head, String) {
-    let server = Server::start().await;
+    let server = WsTestServer::start().await;
     let mut settings = server.settings();
     let host = server.address.to_string();
     settings.url = url.replace("HOST", &host).parse().unwrap();
@@ -81,14 +81,14 @@ async fn configured_headers_are_added_where_they_break_nothing() {
 
 #[tokio::test]
 async fn a_configured_subprotocol_is_offered_instead() {
-    let server = Server::start().await;
+    let server = WsTestServer::start().await;
     let mut settings = server.settings();
     let name = "sec-websocket-protocol".parse().unwrap();
     settings.headers = vec![(name, "a, b".parse().unwrap())];
     let serving = async {
         let asked = server.accept().await;
         assert_eq!(asked.head.header("sec-websocket-protocol"), "a, b");
-        let mut peer = asked.shake("b").await;
+        let mut peer = asked.accept_upgrade("b").await;
         peer.greet().await;
         peer
     };
@@ -100,7 +100,7 @@ async fn a_configured_subprotocol_is_offered_instead() {
 #[tokio::test]
 async fn a_server_without_subprotocols_is_asked_without() {
     for configured in [None, Some("a, b")] {
-        let server = Server::start().await;
+        let server = WsTestServer::start().await;
         let mut settings = server.settings();
         if let Some(offer) = configured {
             let name = "sec-websocket-protocol".parse().unwrap();
@@ -110,10 +110,10 @@ async fn a_server_without_subprotocols_is_asked_without() {
             let asked = server.accept().await;
             let offered = asked.head.header("sec-websocket-protocol");
             assert_eq!(offered, configured.unwrap_or("mcp"));
-            asked.shake("").await;
+            asked.accept_upgrade("").await;
             let asked = server.accept().await;
             assert_eq!(asked.head.header("sec-websocket-protocol"), "");
-            let mut peer = asked.shake("").await;
+            let mut peer = asked.accept_upgrade("").await;
             peer.greet().await;
             peer
         };
@@ -125,26 +125,26 @@ async fn a_server_without_subprotocols_is_asked_without() {
 
 #[tokio::test]
 async fn what_comes_with_the_handshake_is_not_lost() {
-    let server = Server::start().await;
+    let server = WsTestServer::start().await;
     let serving = async {
         let asked = server.accept().await;
         let mut bytes = asked.agreement("mcp").into_bytes();
         let notice = br#"{"jsonrpc":"2.0","method":"notifications/early"}"#;
         bytes.extend(frame(FIN | TEXT, notice));
-        let mut peer = asked.shake_saying(&bytes).await;
+        let mut peer = asked.accept_upgrade_with(&bytes).await;
         peer.greet().await;
         peer
     };
     let connecting = connect(client(), server.settings());
     let (opened, _peer) = soon(async { tokio::join!(connecting, serving) }).await;
-    let (_link, mut heard) = opened.expect("it opens");
-    let notice = soon(heard.notices.recv()).await.expect("a notice");
+    let (_link, mut received) = opened.expect("it opens");
+    let notice = soon(received.notices.recv()).await.expect("a notice");
     assert_eq!(&*notice.method, "notifications/early");
 }
 
 /// Returns the failure of opening a link to a server that responds to the handshake with `answer`.
-async fn refusal(answer: impl Fn(&Asked) -> String) -> String {
-    let server = Server::start().await;
+async fn refusal(answer: impl Fn(&HandshakeRequest) -> String) -> String {
+    let server = WsTestServer::start().await;
     let mut settings = server.settings();
     let url = format!("ws://{}/ws?key=s3cr3t-1", server.address);
     settings.url = url.parse().unwrap();
@@ -152,7 +152,7 @@ async fn refusal(answer: impl Fn(&Asked) -> String) -> String {
         loop {
             let asked = server.accept().await;
             let answer = answer(&asked);
-            asked.say_last(&answer).await;
+            asked.respond_and_close(&answer).await;
         }
     };
     let refused = soon(async {
@@ -187,10 +187,10 @@ async fn a_refused_handshake_is_told() {
 #[tokio::test]
 async fn a_handshake_that_is_none_is_told() {
     let with = |what: &'static str, instead: &'static str| {
-        move |asked: &Asked| asked.agreement("mcp").replace(what, instead)
+        move |asked: &HandshakeRequest| asked.agreement("mcp").replace(what, instead)
     };
     let start = "WrongTransport: ws://HOST/ws did not open a WebSocket: ";
-    for told in [
+    for reported in [
         refusal(|_| "220 ready to serve\r\n".to_owned()).await,
         refusal(|_| String::new()).await,
         refusal(|_| "HTTP/1.1 101 Switching".to_owned()).await,
@@ -200,13 +200,13 @@ async fn a_handshake_that_is_none_is_told() {
         refusal(with("connection: upgrade", "connection: close")).await,
         refusal(with("protocol: mcp", "protocol: soap")).await,
     ] {
-        assert!(told.starts_with(start), "{told}");
+        assert!(reported.starts_with(start), "{reported}");
     }
 }
 
 #[tokio::test]
 async fn nobody_there_and_no_url() {
-    let mut settings = Server::start().await.settings();
+    let mut settings = WsTestServer::start().await.settings();
     let (listener, _port) = listen();
     let url = format!("ws://{}/ws", listener.local_addr().unwrap());
     settings.url = url.parse().unwrap();
@@ -216,10 +216,11 @@ async fn nobody_there_and_no_url() {
         .err()
         .unwrap();
     assert_eq!(failure.kind, FailureKind::Connect);
-    let told = describe(&failure);
+    let reported = describe(&failure);
     assert!(
-        told.starts_with("Connect: no connection to ws://HOST/ws: ") && told.contains("refused"),
-        "{told}"
+        reported.starts_with("Connect: no connection to ws://HOST/ws: ")
+            && reported.contains("refused"),
+        "{reported}"
     );
     for url in ["/ws", "ftp://127.0.0.1/ws"] {
         let mut settings = settings.clone();

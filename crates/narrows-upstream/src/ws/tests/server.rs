@@ -19,16 +19,16 @@ pub(crate) const CLOSE: u8 = 8;
 pub(crate) const PING: u8 = 9;
 pub(crate) const PONG: u8 = 10;
 
-pub(crate) struct Server {
+pub(crate) struct WsTestServer {
     pub(crate) address: SocketAddr,
     listener: TcpListener,
 }
 
-impl Server {
-    pub(crate) async fn start() -> Server {
+impl WsTestServer {
+    pub(crate) async fn start() -> WsTestServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        Server { address, listener }
+        WsTestServer { address, listener }
     }
 
     pub(crate) fn settings(&self) -> RemoteSettings {
@@ -39,15 +39,15 @@ impl Server {
         }
     }
 
-    pub(crate) async fn accept(&self) -> Asked {
+    pub(crate) async fn accept(&self) -> HandshakeRequest {
         let (socket, _) = self.listener.accept().await.unwrap();
         socket.set_nodelay(true).unwrap();
-        Asked::read(socket).await
+        HandshakeRequest::read(socket).await
     }
 }
 
 /// A handshake request that waits for its response.
-pub(crate) struct Asked {
+pub(crate) struct HandshakeRequest {
     pub(crate) head: Head,
     socket: BufReader<TcpStream>,
 }
@@ -69,8 +69,8 @@ impl Head {
     }
 }
 
-impl Asked {
-    async fn read(socket: TcpStream) -> Asked {
+impl HandshakeRequest {
+    async fn read(socket: TcpStream) -> HandshakeRequest {
         let mut socket = BufReader::new(socket);
         let mut line = String::new();
         socket.read_line(&mut line).await.unwrap();
@@ -85,11 +85,11 @@ impl Asked {
         }
         let line = line.trim().to_owned();
         let head = Head { line, headers };
-        Asked { head, socket }
+        HandshakeRequest { head, socket }
     }
 
     /// Sends the response and closes the connection.
-    pub(crate) async fn say_last(mut self, answer: &str) {
+    pub(crate) async fn respond_and_close(mut self, answer: &str) {
         self.socket.write_all(answer.as_bytes()).await.unwrap();
         self.socket.shutdown().await.unwrap();
     }
@@ -106,12 +106,12 @@ impl Asked {
         )
     }
 
-    pub(crate) async fn shake(self, protocol: &str) -> Peer {
+    pub(crate) async fn accept_upgrade(self, protocol: &str) -> Peer {
         let agreement = self.agreement(protocol);
-        self.shake_saying(agreement.as_bytes()).await
+        self.accept_upgrade_with(agreement.as_bytes()).await
     }
 
-    pub(crate) async fn shake_saying(mut self, bytes: &[u8]) -> Peer {
+    pub(crate) async fn accept_upgrade_with(mut self, bytes: &[u8]) -> Peer {
         self.socket.write_all(bytes).await.unwrap();
         self.socket.flush().await.unwrap();
         Peer(self.socket)
@@ -201,7 +201,7 @@ pub(crate) fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 /// Returns the payload of a close frame.
-pub(crate) fn farewell(code: u16, reason: &str) -> Vec<u8> {
+pub(crate) fn close_payload(code: u16, reason: &str) -> Vec<u8> {
     let mut payload = code.to_be_bytes().to_vec();
     payload.extend(reason.as_bytes());
     payload

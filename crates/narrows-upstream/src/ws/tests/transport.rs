@@ -4,20 +4,20 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::server::{Head, Server};
+use super::server::{Head, WsTestServer};
 use super::{call, connect, outcome, soon};
 use crate::settings::ProxySettings;
 use crate::testing::fronts;
 use crate::web::{Connector, HttpClient};
 
 /// Makes a call over a connection to `url`. Returns the head of the handshake request.
-async fn check(server: &Server, url: &str, connector: Connector) -> Head {
+async fn check(server: &WsTestServer, url: &str, connector: Connector) -> Head {
     let mut settings = server.settings();
     settings.url = url.parse().unwrap();
     let serving = async {
         let asked = server.accept().await;
         let head = asked.head.clone();
-        let mut peer = asked.shake("mcp").await;
+        let mut peer = asked.accept_upgrade("mcp").await;
         peer.greet().await;
         (head, peer)
     };
@@ -33,7 +33,7 @@ async fn check(server: &Server, url: &str, connector: Connector) -> Head {
 
 #[tokio::test]
 async fn wss_is_spoken_to_whom_we_trust() {
-    let server = Server::start().await;
+    let server = WsTestServer::start().await;
     let (port, trusting, _front) = fronts::tls(server.address).await;
     let url = format!("wss://localhost:{port}/ws");
     let connector = Connector::new(&ProxySettings::default(), Duration::from_secs(5));
@@ -52,7 +52,7 @@ async fn wss_is_spoken_to_whom_we_trust() {
 
 #[tokio::test]
 async fn a_proxy_passes_the_bytes_on_and_keeps_its_credentials() {
-    let server = Server::start().await;
+    let server = WsTestServer::start().await;
     let (port, trusting, _front) = fronts::tls(server.address).await;
     let mut plain = fronts::proxy(server.address).await;
     let mut secure = fronts::proxy(([127, 0, 0, 1], port).into()).await;
@@ -76,12 +76,12 @@ async fn a_proxy_passes_the_bytes_on_and_keeps_its_credentials() {
             true => &mut secure,
             false => &mut plain,
         };
-        let told = soon(proxy.heads.recv()).await.expect("it was asked");
+        let reported = soon(proxy.heads.recv()).await.expect("it was asked");
         let line = format!("CONNECT {asked} HTTP/1.1\r\n");
-        assert!(told.starts_with(&line), "{told}");
+        assert!(reported.starts_with(&line), "{reported}");
         assert!(
-            told.contains("Proxy-Authorization: Basic bWU6cHc="),
-            "{told}"
+            reported.contains("Proxy-Authorization: Basic bWU6cHc="),
+            "{reported}"
         );
     }
 }

@@ -26,21 +26,21 @@ const GOAL: usize = 100;
 
 /// The limits that applied to the call.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Terms {
+pub(super) struct CallLimits {
     /// The maximum number of characters in a result.
     budget: usize,
     /// The time for which the whole texts are kept after this command exits, if they are.
     kept: Option<Duration>,
 }
 
-impl Terms {
+impl CallLimits {
     /// Returns the limits of a tool on the first endpoint, by the server's own name of the tool.
     /// Without a tool, returns those of the endpoint.
     pub(super) fn of(
         settings: &Settings,
         target: Option<(&str, &str)>,
         traits: ResultTraits,
-    ) -> Terms {
+    ) -> CallLimits {
         let upstream = target.and_then(|(server, tool)| {
             let mut upstreams = settings.upstreams.iter();
             let upstream = upstreams.find(|upstream| upstream.upstream.id == server)?;
@@ -53,7 +53,7 @@ impl Terms {
         let shape = places.into_iter().flatten().copied();
         let shape = shape.fold(ShapeChoice::default(), ShapeChoice::or);
         let recovery = &settings.recovery;
-        Terms {
+        CallLimits {
             budget: shape
                 .max_chars
                 .unwrap_or(ShapeChoice::MAX_CHARS)
@@ -64,7 +64,7 @@ impl Terms {
 }
 
 /// Returns true if part of the result was cut and will be lost when this command exits.
-pub(super) fn is_lost(result: &Raw, terms: Terms) -> bool {
+pub(super) fn is_lost(result: &Raw, terms: CallLimits) -> bool {
     let meta = result.member("_meta");
     let receipt = meta.and_then(|meta| meta.member(RECEIPT_META));
     let receipt = receipt.and_then(|receipt| receipt.decode::<Receipt>().ok());
@@ -73,7 +73,7 @@ pub(super) fn is_lost(result: &Raw, terms: Terms) -> bool {
 }
 
 /// Describes how a result was shaped, in lines.
-pub(super) fn lines(result: &Raw, terms: Terms) -> Vec<String> {
+pub(super) fn lines(result: &Raw, terms: CallLimits) -> Vec<String> {
     let receipt = result
         .member("_meta")
         .and_then(|meta| meta.member(RECEIPT_META));
@@ -96,8 +96,8 @@ pub(super) fn lines(result: &Raw, terms: Terms) -> Vec<String> {
 
 #[derive(Deserialize)]
 struct Receipt {
-    chars: Change,
-    tokens: Change,
+    chars: SizeChange,
+    tokens: SizeChange,
     blocks: Vec<Block>,
     /// The number of further blocks that are not in `blocks`.
     #[serde(default)]
@@ -105,7 +105,7 @@ struct Receipt {
 }
 
 #[derive(Deserialize)]
-struct Change {
+struct SizeChange {
     before: usize,
     after: usize,
 }
@@ -116,8 +116,8 @@ struct Block {
     at: String,
     /// `None` if nothing was cut and the text could not be stored.
     prune_id: Option<String>,
-    chars: Change,
-    tokens: Change,
+    chars: SizeChange,
+    tokens: SizeChange,
     stages: Vec<String>,
     goal: Option<String>,
     source: Option<String>,
@@ -137,7 +137,7 @@ enum Cut {
 }
 
 impl Receipt {
-    fn lines(&self, terms: Terms) -> Vec<String> {
+    fn lines(&self, terms: CallLimits) -> Vec<String> {
         let budget = grouped(terms.budget);
         let change = change(&self.chars, &self.tokens);
         let mut lines = vec![
@@ -147,8 +147,8 @@ impl Receipt {
         for block in self.blocks.iter().take(BLOCKS) {
             lines.extend(block.lines());
         }
-        let untold = self.blocks.len().saturating_sub(BLOCKS);
-        let more = untold.saturating_add(self.more_blocks);
+        let omitted = self.blocks.len().saturating_sub(BLOCKS);
+        let more = omitted.saturating_add(self.more_blocks);
         if more > 0 {
             lines.push(format!("  and {}", counted(more, "more block")));
         }
@@ -177,9 +177,9 @@ impl Block {
             lines.push(format!("    how:  {}", how.join("; ")));
         }
         if !self.cuts.is_empty() {
-            let cuts: Vec<String> = self.cuts.iter().take(CUTS).map(Cut::told).collect();
-            let untold = self.cuts.len() - cuts.len();
-            let more = match untold.saturating_add(self.more_cuts) {
+            let cuts: Vec<String> = self.cuts.iter().take(CUTS).map(Cut::describe).collect();
+            let omitted = self.cuts.len() - cuts.len();
+            let more = match omitted.saturating_add(self.more_cuts) {
                 0 => String::new(),
                 more => format!(" and {} more", grouped(more)),
             };
@@ -220,7 +220,7 @@ impl Block {
 }
 
 impl Cut {
-    fn told(&self) -> String {
+    fn describe(&self) -> String {
         match self {
             Cut::Lines(first, last) if first == last => format!("line {first}"),
             Cut::Lines(first, last) => format!("lines {first}-{last}"),
@@ -229,7 +229,7 @@ impl Cut {
     }
 }
 
-fn change(chars: &Change, tokens: &Change) -> String {
+fn change(chars: &SizeChange, tokens: &SizeChange) -> String {
     format!(
         "{} -> {} characters, ~{} -> ~{} tokens",
         grouped(chars.before),

@@ -4,17 +4,17 @@ use std::path::{Path, absolute};
 
 use serde_json::{Map, Value, json};
 
-use crate::admin_client::Trouble;
+use crate::admin_client::AdminClientError;
 use crate::cli::operator::AddServer;
 use crate::commands::entry;
-use crate::terminal::{plain, say};
+use crate::terminal::{eprint_line, plain};
 
 /// Options of this command that are surely not meant for the server.
 const OWN: [&str; 4] = ["--save", "--replace", "--answer-json", "--wait"];
 
 /// Builds the value for the server's id in `mcpServers`. The gateway validates it, because only the
 /// gateway knows the rest of the configuration.
-pub(super) fn entry_of(options: &AddServer) -> Result<Value, Trouble> {
+pub(super) fn entry_of(options: &AddServer) -> Result<Value, AdminClientError> {
     if let Some(given) = &options.json {
         let text = match given.as_str() {
             "-" => entry::read_text("-")?,
@@ -32,7 +32,7 @@ pub(super) fn entry_of(options: &AddServer) -> Result<Value, Trouble> {
         let what = "the server is not specified";
         let help = "add `--command CMD...` or `-- CMD...` for a program, `--url URL` for an \
                     address, or `--json ENTRY` for a whole entry";
-        return Err(Trouble::usage(what).with_help(help));
+        return Err(AdminClientError::usage(what).with_help(help));
     }
     let mut members = Map::new();
     let mut put = |key: &str, value: Value| {
@@ -75,7 +75,7 @@ pub(super) fn set_folder(
     entry: &mut Value,
     options: &AddServer,
     is_local: bool,
-) -> Result<(), Trouble> {
+) -> Result<(), AdminClientError> {
     let Some(members) = entry.as_object_mut() else {
         return Ok(());
     };
@@ -86,16 +86,17 @@ pub(super) fn set_folder(
     let folder = match &options.cwd {
         Some(_) if !is_command => {
             let what = "--cwd applies only to servers that are started by a command";
-            return Err(Trouble::usage(what));
+            return Err(AdminClientError::usage(what));
         }
         // A folder on another machine.
         Some(folder) if !is_local => folder.clone(),
         Some(folder) => {
-            let folder = absolute(folder)
-                .map_err(|error| Trouble::usage(format!("--cwd cannot be used: {error}")))?;
+            let folder = absolute(folder).map_err(|error| {
+                AdminClientError::usage(format!("--cwd cannot be used: {error}"))
+            })?;
             if !folder.is_dir() {
                 let name = folder.display().to_string();
-                say(format_args!(
+                eprint_line(format_args!(
                     "warning: there is no folder '{}'",
                     plain(&name)
                 ));
@@ -106,7 +107,7 @@ pub(super) fn set_folder(
         None => match std::env::current_dir() {
             Ok(folder) => folder,
             Err(error) => {
-                say(format_args!(
+                eprint_line(format_args!(
                     "warning: the current folder is unknown, so the server runs in the gateway's: \
                      {error}"
                 ));
@@ -119,14 +120,14 @@ pub(super) fn set_folder(
 }
 
 /// Formats a folder for an entry, where `${` starts a variable.
-fn written(folder: &Path) -> Result<String, Trouble> {
+fn written(folder: &Path) -> Result<String, AdminClientError> {
     let text = folder.to_str().ok_or_else(|| {
         let name = folder.display().to_string();
         let what = format!(
             "the folder '{}' cannot be stored: it is not UTF-8",
             plain(&name)
         );
-        Trouble::usage(what).with_help("choose another folder with --cwd")
+        AdminClientError::usage(what).with_help("choose another folder with --cwd")
     })?;
     Ok(text.replace("${", "$${"))
 }
@@ -137,12 +138,14 @@ fn pairs(
     separator: char,
     option: &str,
     form: &str,
-) -> Result<Map<String, Value>, Trouble> {
+) -> Result<Map<String, Value>, AdminClientError> {
     let mut pairs = Map::new();
     for pair in given {
         let parts = pair.split_once(separator);
         let Some((name, value)) = parts.filter(|(name, _)| !name.trim().is_empty()) else {
-            return Err(Trouble::usage(format!("a value of {option} is not {form}")));
+            return Err(AdminClientError::usage(format!(
+                "a value of {option} is not {form}"
+            )));
         };
         // Surrounding white space is not part of a header's value, but it is part of a variable's.
         let value = match separator {
@@ -159,7 +162,7 @@ fn warn_of_own(command: &str, arguments: &[String]) {
     let own = arguments.iter().find(|word| OWN.contains(&word.as_str()));
     if let Some(own) = own {
         let command = plain(command);
-        say(format_args!(
+        eprint_line(format_args!(
             "warning: {own} is passed to {command}; to use it as an option of narrows, put it before --command"
         ));
     }

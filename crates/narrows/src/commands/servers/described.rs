@@ -11,12 +11,12 @@ use crate::terminal::{Palette, Tone, counted, grouped, plain};
 
 #[derive(Debug, Deserialize)]
 pub(super) struct ServerList {
-    servers: Vec<Described>,
+    servers: Vec<ServerRow>,
 }
 
 /// One server. Unknown properties, such as the tools of a server that is down, may be absent.
 #[derive(Debug, Deserialize)]
-pub(super) struct Described {
+pub(super) struct ServerRow {
     id: String,
     transport: Option<String>,
     state: String,
@@ -60,7 +60,7 @@ impl Tool {
 
 impl ServerList {
     pub(super) fn for_people(&self, palette: Palette) -> String {
-        let width = self.servers.iter().map(Described::width).max();
+        let width = self.servers.iter().map(ServerRow::width).max();
         let width = width.unwrap_or(0);
         let mut text = String::new();
         for server in &self.servers {
@@ -82,7 +82,7 @@ impl ServerList {
     }
 }
 
-impl Described {
+impl ServerRow {
     pub(super) fn is_starting(&self) -> bool {
         self.state == "starting"
     }

@@ -18,12 +18,12 @@ pub(super) struct Savings {
     /// The time at which the first gateway started to count.
     since: Option<String>,
     /// Savings by server and tool.
-    servers: BTreeMap<String, BTreeMap<String, Saved>>,
+    servers: BTreeMap<String, BTreeMap<String, SavedTotals>>,
 }
 
 /// The savings for one tool, or for several together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub(super) struct Saved {
+pub(super) struct SavedTotals {
     /// The number of shortened results.
     results: usize,
     /// The number of results that stayed over their budget.
@@ -35,24 +35,24 @@ pub(super) struct Saved {
 }
 
 #[derive(Deserialize)]
-struct Text {
+struct TotalsText {
     since: String,
-    tools: Vec<OfTool>,
+    tools: Vec<ToolEntry>,
 }
 
 #[derive(Deserialize)]
-struct OfTool {
+struct ToolEntry {
     server: String,
     tool: String,
     #[serde(flatten)]
-    saved: Saved,
+    saved: SavedTotals,
 }
 
 impl Savings {
     pub(super) fn of(texts: &[String]) -> Savings {
         let mut savings = Savings::default();
         for text in texts {
-            let Ok(text) = serde_json::from_str::<Text>(text) else {
+            let Ok(text) = serde_json::from_str::<TotalsText>(text) else {
                 continue;
             };
             // All times have the same format, so text order is time order.
@@ -68,16 +68,16 @@ impl Savings {
     }
 
     /// Returns the savings for a tool, or `None` if there are none.
-    pub(super) fn of_tool(&self, server: &str, tool: &str) -> Option<Saved> {
+    pub(super) fn of_tool(&self, server: &str, tool: &str) -> Option<SavedTotals> {
         self.servers.get(server)?.get(tool).copied()
     }
 
-    pub(super) fn of_server(&self, server: &str) -> Option<Saved> {
+    pub(super) fn of_server(&self, server: &str) -> Option<SavedTotals> {
         sum(self.servers.get(server)?.values())
     }
 
     /// Returns the savings for all tools, including tools that no longer exist.
-    pub(super) fn of_all(&self) -> Option<Saved> {
+    pub(super) fn of_all(&self) -> Option<SavedTotals> {
         sum(self.servers.values().flat_map(BTreeMap::values))
     }
 
@@ -113,7 +113,7 @@ impl Savings {
     }
 }
 
-impl Saved {
+impl SavedTotals {
     /// Formats the savings briefly.
     pub(super) fn short(&self) -> String {
         let saved = self.tokens_before.saturating_sub(self.tokens_after);
@@ -129,8 +129,8 @@ impl Saved {
         text
     }
 
-    fn add(&mut self, other: Saved) {
-        let Saved {
+    fn add(&mut self, other: SavedTotals) {
+        let SavedTotals {
             results,
             failed,
             chars_before,
@@ -147,7 +147,7 @@ impl Saved {
     }
 }
 
-fn sum<'a>(saved: impl Iterator<Item = &'a Saved>) -> Option<Saved> {
+fn sum<'a>(saved: impl Iterator<Item = &'a SavedTotals>) -> Option<SavedTotals> {
     saved.copied().reduce(|mut sum, saved| {
         sum.add(saved);
         sum

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use narrows_gateway::preset::{Denial, DenialSource, Why};
+use narrows_gateway::preset::{Denial, DenialReason, DenialSource};
 use narrows_gateway::settings::{Expose, Transport};
 use narrows_gateway::{ToolReport, UpstreamReport};
 use narrows_upstream::{Failure, FailureKind, Found, State as UpstreamState};
 use narrows_wire::{Raw, Revision};
 
-use super::{LeftOut, Offered, Verdict, judge};
+use super::{EndpointTools, LeftOut, Verdict, judge};
 
 fn server(id: &str, tools: &[(&str, &str)], state: UpstreamState) -> UpstreamReport {
     let tool = |(name, published): &(&str, &str)| ToolReport {
@@ -33,7 +33,7 @@ fn server(id: &str, tools: &[(&str, &str)], state: UpstreamState) -> UpstreamRep
 }
 
 /// Creates an endpoint with four servers. One tool of `files` is hidden.
-fn offered(expose: Expose, listed: &[&str]) -> Offered {
+fn offered(expose: Expose, listed: &[&str]) -> EndpointTools {
     let up = || UpstreamState::Up {
         revision: Revision::LATEST_LEGACY,
         took: Duration::ZERO,
@@ -69,10 +69,10 @@ fn offered(expose: Expose, listed: &[&str]) -> Offered {
     ];
     report[0].tools[2].denied = Some(Arc::new(Denial {
         source: DenialSource::Preset("review".into()),
-        why: Why::Forbidden("!files/w*".into()),
+        why: DenialReason::Forbidden("!files/w*".into()),
     }));
     let listed = listed.iter();
-    Offered {
+    EndpointTools {
         endpoint: "here".to_owned(),
         expose,
         preset: Some("review".to_owned()),
@@ -84,7 +84,7 @@ fn offered(expose: Expose, listed: &[&str]) -> Offered {
     }
 }
 
-fn verdict(name: &str, offered: &Offered) -> Verdict {
+fn verdict(name: &str, offered: &EndpointTools) -> Verdict {
     let left_out = [LeftOut {
         id: "search".into(),
         place: 4,
@@ -101,7 +101,7 @@ fn check(name: &str, expected: &str) {
 }
 
 #[track_caller]
-fn check_on(offered: &Offered, name: &str, expected: &str) {
+fn check_on(offered: &EndpointTools, name: &str, expected: &str) {
     let verdict = verdict(name, offered);
     assert_eq!(verdict.reason, expected);
     let is_there = !expected.starts_with("not offered") && expected.contains("available");

@@ -31,7 +31,7 @@ pub(super) fn wrong_port(authority: &Authority) -> Option<String> {
 }
 
 /// Suggests the intended URL for one without a scheme, as far as it may be repeated.
-pub(super) fn mended(text: &str, schemes: &Schemes) -> Option<String> {
+pub(super) fn with_scheme(text: &str, schemes: &Schemes) -> Option<String> {
     let end = text.find(['/', '?', '#']).unwrap_or(text.len());
     let (authority, path) = text.split_at(end);
     let (host, port) = host_and_port(authority);

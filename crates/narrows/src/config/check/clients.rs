@@ -5,11 +5,11 @@
 use std::collections::HashMap;
 
 use narrows_gateway::settings::{
-    ClientSettings, DoorName, Doors, EndpointSettings, Rate, TokenDigest,
+    AllowedEntrypoints, ClientSettings, EndpointSettings, EntrypointName, Rate, TokenDigest,
 };
 use narrows_wire::text::hex;
 
-use super::presets::{Presets, ServerIds};
+use super::presets::{PresetTable, ServerIds};
 use crate::config::problem::{At, Problems};
 use crate::config::raw::{RateChoice, RawAdmin, RawClient, RawFile};
 use crate::config::read::{Field, Given};
@@ -38,10 +38,10 @@ pub(crate) struct AdminChecked {
 }
 
 /// The endpoints, servers and presets that clients may be granted.
-pub(super) struct Known<'a> {
+pub(super) struct KnownNames<'a> {
     pub(super) endpoints: &'a [EndpointSettings],
     pub(super) servers: &'a ServerIds<'a>,
-    pub(super) presets: &'a Presets,
+    pub(super) presets: &'a PresetTable,
 }
 
 /// Returns true if a text is a valid client name.
@@ -57,7 +57,7 @@ pub(crate) fn written(digest: &TokenDigest) -> String {
 
 pub(super) fn check_all(
     raw: &RawFile,
-    known: &Known<'_>,
+    known: &KnownNames<'_>,
     problems: &mut Problems<'_>,
 ) -> (Vec<ClientSettings>, AdminChecked) {
     let mut clients = Vec::new();
@@ -93,7 +93,7 @@ type Tokens<'a> = HashMap<[u8; 32], &'a str>;
 fn check_client<'a>(
     name: &'a Given<String>,
     given: &Given<RawClient>,
-    known: &Known<'_>,
+    known: &KnownNames<'_>,
     tokens: &mut Tokens<'a>,
     problems: &mut Problems<'_>,
 ) -> ClientSettings {
@@ -126,10 +126,12 @@ fn check_client<'a>(
         }
         Field::Absent | Field::Bad => {}
     }
-    settings.doors = match &raw.endpoints {
-        Field::Absent => Doors::All,
-        Field::Given(endpoints) => Doors::These(doors(endpoints, known, problems)),
-        Field::Bad => Doors::These(Vec::new()),
+    settings.entrypoints = match &raw.endpoints {
+        Field::Absent => AllowedEntrypoints::All,
+        Field::Given(endpoints) => {
+            AllowedEntrypoints::These(entrypoints(endpoints, known, problems))
+        }
+        Field::Bad => AllowedEntrypoints::These(Vec::new()),
     };
     if let Some(preset) = raw.preset.given() {
         known
@@ -189,28 +191,32 @@ fn bytes(hex: &str) -> Option<[u8; 32]> {
     pairs.collect::<Vec<u8>>().try_into().ok()
 }
 
-fn doors(
+fn entrypoints(
     given: &Given<Vec<Given<String>>>,
-    known: &Known<'_>,
+    known: &KnownNames<'_>,
     problems: &mut Problems<'_>,
-) -> Vec<DoorName> {
+) -> Vec<EntrypointName> {
     if given.value.is_empty() {
         let help = "leave `endpoints` out to allow all of them";
         problems.warn(&given.at, "this client may not use any endpoint", help);
     }
-    let door = |given: &Given<String>| door(given, known, problems);
-    given.value.iter().filter_map(door).collect()
+    let entrypoint = |given: &Given<String>| entrypoint(given, known, problems);
+    given.value.iter().filter_map(entrypoint).collect()
 }
 
-fn door(given: &Given<String>, known: &Known<'_>, problems: &mut Problems<'_>) -> Option<DoorName> {
+fn entrypoint(
+    given: &Given<String>,
+    known: &KnownNames<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<EntrypointName> {
     let text = given.value.as_str();
     let names = known
         .endpoints
         .iter()
         .map(|endpoint| endpoint.name.as_str());
     match text.strip_prefix("servers/") {
-        _ if text == "rpc" => return Some(DoorName::Pruner),
-        Some("*") => return Some(DoorName::AnyServer),
+        _ if text == "rpc" => return Some(EntrypointName::Pruner),
+        Some("*") => return Some(EntrypointName::AnyServer),
         Some(id) if !id.is_empty() => {
             let servers = known.servers.ids();
             if !servers.contains(&id) {
@@ -223,7 +229,7 @@ fn door(given: &Given<String>, known: &Known<'_>, problems: &mut Problems<'_>) -
                     problems,
                 );
             }
-            return Some(DoorName::Server(id.to_owned()));
+            return Some(EntrypointName::Server(id.to_owned()));
         }
         Some(_) => {}
         None if text.is_empty() || text.contains('/') => {}
@@ -237,7 +243,7 @@ fn door(given: &Given<String>, known: &Known<'_>, problems: &mut Problems<'_>) -
                     problems,
                 );
             }
-            return Some(DoorName::Endpoint(text.to_owned()));
+            return Some(EntrypointName::Endpoint(text.to_owned()));
         }
     }
     let help = "write the name of an endpoint (`default` is at /mcp), servers/ID, servers/* or rpc";

@@ -2,11 +2,11 @@
 
 use narrows_gateway::preset::{Pattern, Rule};
 use narrows_gateway::settings::{
-    self, EndpointSettings, Expose, FacadeSettings, Structured, Telling, Uris,
+    self, EndpointSettings, Expose, FacadeSettings, ListingDetail, Structured, Uris,
 };
 
-use super::presets::{Presets, ServerIds, ServerPart, Told};
-use super::shape::{self, Standing};
+use super::presets::{PresetTable, ReportedServers, ServerIds, ServerPart};
+use super::shape::{self, ShapeLevel};
 use crate::config::problem::Problems;
 use crate::config::raw::{
     Encoding, ExposeWord, ListingWord, PresetChoice, RawEndpoint, RawFile, StructuredWord, UrisWord,
@@ -41,7 +41,7 @@ pub(crate) fn built_in_endpoints() -> Vec<EndpointSettings> {
 /// Returns all endpoints, the default one first, whether they are configured or not.
 pub(super) fn check_all(
     raw: &RawFile,
-    presets: &Presets,
+    presets: &PresetTable,
     servers: &ServerIds<'_>,
     problems: &mut Problems<'_>,
 ) -> Vec<EndpointSettings> {
@@ -130,8 +130,8 @@ fn endpoint(
         let unfit = |c: char| c.is_whitespace() || c.is_control();
         // Server names never contain such a character, so two pairs of server and tool cannot have
         // the same published name.
-        let telling = |c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-';
-        let fits = separator.value == "__" || separator.value.contains(telling);
+        let is_distinctive = |c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-';
+        let fits = separator.value == "__" || separator.value.contains(is_distinctive);
         if !fits || separator.value.contains(unfit) {
             let help = "common separators are \"__\", \":\" and \"::\"";
             problems.error(
@@ -153,7 +153,7 @@ fn endpoint(
         }
         settings.name_max = name_max.value;
     }
-    settings.shape = shape::choice(&raw.shape, Standing::EndpointOrTool, problems);
+    settings.shape = shape::choice(&raw.shape, ShapeLevel::EndpointOrTool, problems);
     if let Some(word) = raw.structured.value() {
         settings.structured = match word {
             StructuredWord::Auto => Structured::Auto,
@@ -205,10 +205,10 @@ fn facade(
     set(&mut facade.signatures, &raw.signatures);
     if let Some(listing) = raw.listing.value() {
         facade.listing = match listing {
-            ListingWord::Full => Telling::Full,
-            ListingWord::Capped => Telling::Capped,
-            ListingWord::Names => Telling::Names,
-            ListingWord::Servers => Telling::Servers,
+            ListingWord::Full => ListingDetail::Full,
+            ListingWord::Capped => ListingDetail::Capped,
+            ListingWord::Names => ListingDetail::Names,
+            ListingWord::Servers => ListingDetail::Servers,
         };
     }
     set_form!(facade, raw);
@@ -241,8 +241,8 @@ fn pins(
             let what = format!("`{text}` selects by hints, which only presets support");
             problems.error(at, what, "name tools: server/tool");
         } else if let (Ok(rule), Ok(pin)) = (Rule::parse(text), Pattern::parse(text)) {
-            let (server, mut told) = (ServerPart::of(&rule), Told::default());
-            servers.check_rule(&rule, server, &mut told, at, problems);
+            let (server, mut reported) = (ServerPart::of(&rule), ReportedServers::default());
+            servers.check_rule(&rule, server, &mut reported, at, problems);
             pins.push(pin);
         } else {
             let what = format!("`{text}` is not a valid pattern");

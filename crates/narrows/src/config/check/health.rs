@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use narrows_gateway::settings::HealthSettings;
 
-use super::{Least, seconds};
+use super::{Minimum, seconds};
 use crate::config::problem::Problems;
 use crate::config::raw::Health;
 use crate::config::read::Field;
@@ -41,7 +41,7 @@ pub(super) fn health(
     if let Some(timeout) = at_least(SHORTEST_TIMEOUT, &raw.timeout_s, problems) {
         health.timeout = timeout;
     }
-    if let Some(busy) = seconds(&raw.busy_s, Least::Zero, problems) {
+    if let Some(busy) = seconds(&raw.busy_s, Minimum::Zero, problems) {
         health.busy = busy;
     }
     if let Some(failures) = raw.failures.given() {
@@ -55,11 +55,11 @@ pub(super) fn health(
 }
 
 fn at_least(least: Duration, given: &Field<f64>, problems: &mut Problems<'_>) -> Option<Duration> {
-    let time = seconds(given, Least::MoreThanZero, problems)?;
+    let time = seconds(given, Minimum::MoreThanZero, problems)?;
     if time < least {
         let at = given.at()?;
-        let told = format!("this time must be at least {} s", least.as_secs_f64());
-        problems.error(at, told, "");
+        let message = format!("this time must be at least {} s", least.as_secs_f64());
+        problems.error(at, message, "");
         return None;
     }
     Some(time)

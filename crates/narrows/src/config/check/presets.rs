@@ -15,7 +15,7 @@ use crate::config::read::{Field, Given};
 use crate::nearest::nearest;
 
 /// The presets that other settings may name.
-pub(super) struct Presets {
+pub(super) struct PresetTable {
     pub(super) all: Vec<Preset>,
     /// Presets whose files cannot be used. A client or endpoint that names one is allowed nothing.
     pub(super) skipped: Vec<String>,
@@ -24,7 +24,7 @@ pub(super) struct Presets {
     /// The help text for an unknown preset.
     help: &'static str,
     /// True if unknown presets must not be reported, because the folder could not be read.
-    in_the_dark: bool,
+    is_incomplete: bool,
 }
 
 /// The ids of all servers in the file, including disabled ones.
@@ -35,8 +35,8 @@ pub(super) fn check_all(
     servers: &ServerIds<'_>,
     scope: Scope<'_>,
     problems: &mut Problems<'_>,
-) -> Presets {
-    let mut presets = Presets {
+) -> PresetTable {
+    let mut presets = PresetTable {
         all: Vec::new(),
         skipped: Vec::new(),
         folder: None,
@@ -46,7 +46,7 @@ pub(super) fn check_all(
             (Field::Absent, _) => "set \"preset_dir\": \".\" if its file is next to this one",
             _ => "define it under `presets`, or as a file in `preset_dir`",
         },
-        in_the_dark: matches!(raw.preset_dir, Field::Bad),
+        is_incomplete: matches!(raw.preset_dir, Field::Bad),
     };
     for (key, given) in raw.presets.value().iter().flat_map(|presets| &presets.0) {
         let id = given.value.id.given();
@@ -63,10 +63,10 @@ pub(super) fn check_all(
     presets
 }
 
-impl Presets {
+impl PresetTable {
     /// Checks that a preset named elsewhere exists.
     pub(super) fn check_named(&self, id: &str, at: &At, problems: &mut Problems<'_>) {
-        if self.ids().any(|known| known == id) || self.in_the_dark {
+        if self.ids().any(|known| known == id) || self.is_incomplete {
             return;
         }
         if self.skipped.iter().any(|skipped| skipped == id) {
@@ -95,7 +95,7 @@ impl Presets {
     ) {
         let help = "name a folder with files preset_<id>.json";
         let Some(folder) = folder(given, help, scope, problems) else {
-            self.in_the_dark = true;
+            self.is_incomplete = true;
             return;
         };
         self.folder = Some(folder.clone());
@@ -112,7 +112,7 @@ impl Presets {
                 self.skipped = files.skipped;
             }
             Err(error) => {
-                self.in_the_dark = true;
+                self.is_incomplete = true;
                 let what = format!("the folder {} cannot be read: {error}", folder.display());
                 problems.error(&given.at, what, "");
             }
@@ -136,16 +136,16 @@ impl<'a> ServerIds<'a> {
     }
 
     /// Warns about an entry that names an unknown server, because it can match nothing. Problems
-    /// recorded in `told` are not repeated.
+    /// recorded in `reported` are not repeated.
     pub(super) fn check_rule<'r>(
         &self,
         rule: &Rule,
         server: ServerPart<'r>,
-        told: &mut Told<'r>,
+        reported: &mut ReportedServers<'r>,
         at: &At,
         problems: &mut Problems<'_>,
     ) {
-        let is_new = told.asked.insert(server);
+        let is_new = reported.asked.insert(server);
         if !is_new || self.0.is_empty() || rule.names_any_of(&self.0) {
             return;
         }
@@ -159,7 +159,7 @@ impl<'a> ServerIds<'a> {
             (Some((reading, near)), _) => (reading, format!("did you mean `{near}`?")),
             (None, first) => (first.copied().unwrap_or_default(), String::new()),
         };
-        if told.missing.insert(name) {
+        if reported.missing.insert(name) {
             problems.warn(at, format!("no server is called `{name}`"), help);
         }
     }
@@ -184,7 +184,7 @@ pub(super) enum ServerPart<'a> {
 
 /// The results of earlier checks of entries.
 #[derive(Default)]
-pub(super) struct Told<'a> {
+pub(super) struct ReportedServers<'a> {
     asked: HashSet<ServerPart<'a>>,
     /// Names that match no server.
     missing: HashSet<&'a str>,
@@ -223,7 +223,7 @@ fn preset(
     servers: &ServerIds<'_>,
     problems: &mut Problems<'_>,
 ) -> Preset {
-    let mut told = Told::default();
+    let mut reported = ReportedServers::default();
     let lists = [
         (&raw.tools, "tools", "toolName"),
         (&raw.prompts, "prompts", "promptName"),
@@ -231,7 +231,7 @@ fn preset(
     ];
     let [tools, prompts, resources] = lists.map(|(given, key, item)| {
         let kind = ListKind { key, item };
-        rules(given, &kind, servers, &mut told, problems)
+        rules(given, &kind, servers, &mut reported, problems)
     });
     if [&tools, &prompts, &resources]
         .iter()
@@ -255,7 +255,7 @@ fn rules<'a>(
     given: &'a Field<Selection>,
     kind: &ListKind,
     servers: &ServerIds<'_>,
-    told: &mut Told<'a>,
+    reported: &mut ReportedServers<'a>,
     problems: &mut Problems<'_>,
 ) -> Option<Vec<Rule>> {
     let given = match given {
@@ -282,7 +282,7 @@ fn rules<'a>(
             Some(exact) => ServerPart::Exact(&exact.server),
             None => ServerPart::of(&selected.rule),
         };
-        servers.check_rule(&selected.rule, server, told, &entry.at, problems);
+        servers.check_rule(&selected.rule, server, reported, &entry.at, problems);
     }
     let rules: Vec<Rule> = given
         .value

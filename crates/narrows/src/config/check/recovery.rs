@@ -2,7 +2,7 @@
 
 use narrows_gateway::settings::RecoverySettings;
 
-use super::{Least, folder, seconds};
+use super::{Minimum, folder, seconds};
 use crate::config::expand::Scope;
 use crate::config::problem::Problems;
 use crate::config::raw::RawRecovery;
@@ -17,7 +17,7 @@ pub(super) fn recovery(
 ) -> RecoverySettings {
     let mut recovery = RecoverySettings::default();
     let Some(raw) = raw else { return recovery };
-    if let Some(ttl) = seconds(&raw.ttl_s, Least::MoreThanZero, problems) {
+    if let Some(ttl) = seconds(&raw.ttl_s, Minimum::MoreThanZero, problems) {
         recovery.ttl = ttl;
     }
     if let Some(max_bytes) = raw.max_bytes.given() {

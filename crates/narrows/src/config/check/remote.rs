@@ -3,7 +3,7 @@
 use http::{HeaderName, HeaderValue, Uri};
 use narrows_gateway::settings::{RemoteProtocol, RemoteSettings, Transport};
 
-use super::address::{Schemes, mended, wrong_port};
+use super::address::{Schemes, with_scheme, wrong_port};
 use super::server_check::{ServerCheck, pairs};
 use crate::config::expand::Forms;
 use crate::config::problem::At;
@@ -27,7 +27,7 @@ impl ServerCheck<'_, '_> {
         let text = given.and_then(|given| self.text(given, Forms::Dollar));
         // The scheme may come from a variable.
         let by_url = text.as_deref().map(implied).or(self.transport);
-        let transport = self.said.or(by_url)?;
+        let transport = self.declared.or(by_url)?;
         self.transport = Some(transport);
         self.warn_of_pointless_keys(server, transport);
         if server.url.is_absent() {
@@ -44,7 +44,7 @@ impl ServerCheck<'_, '_> {
         Some(RemoteSettings {
             url,
             headers: headers?,
-            protocol: match (transport, self.said) {
+            protocol: match (transport, self.declared) {
                 (Transport::Sse, _) => RemoteProtocol::Sse,
                 (Transport::WebSocket, _) => RemoteProtocol::WebSocket,
                 (Transport::Rpc, _) => RemoteProtocol::Rpc,
@@ -80,7 +80,7 @@ impl ServerCheck<'_, '_> {
             return None;
         }
         let Some(scheme) = scheme_of(text) else {
-            let help = match mended(text, &schemes(transport)) {
+            let help = match with_scheme(text, &schemes(transport)) {
                 Some(url) => format!("write \"{url}\""),
                 None => format!("it must start with {plain} or {secure}"),
             };

@@ -9,15 +9,15 @@ use narrows_gateway::settings::{
     Builtin, HealthSettings, ServerSettings, Sharing, Transport, UpstreamKind,
 };
 
-use super::presets::Presets;
+use super::presets::PresetTable;
 use super::remote::implied;
 use super::server_check::ServerCheck;
-use super::shape::{self, MaskLimits, Standing};
-use super::{Least, LeftOut, entries, health, seconds};
+use super::shape::{self, MaskLimits, ShapeLevel};
+use super::{LeftOut, Minimum, entries, health, seconds};
 use crate::config::expand::Scope;
 use crate::config::problem::{At, Problems};
 use crate::config::raw::{
-    Entry, PresetChoice, RawFile, RawServer, SharingWord, Tools, TransportWord,
+    Entry, PresetChoice, RawFile, RawServer, RawTools, SharingWord, TransportWord,
 };
 use crate::config::read::Given;
 
@@ -29,30 +29,30 @@ const IN_SECONDS: Duration = Duration::from_secs(1000);
 
 /// The settings at the top level that apply to servers without their own.
 #[derive(Clone, Copy)]
-pub(super) struct Top<'a> {
+pub(super) struct TopDefaults<'a> {
     pub(super) request_timeout: Option<Duration>,
     pub(super) health: HealthSettings,
     pub(super) mask: MaskLimits,
     /// The presets that servers may name.
-    pub(super) presets: &'a Presets,
+    pub(super) presets: &'a PresetTable,
 }
 
 /// The checked servers of the file.
 #[derive(Default)]
-pub(super) struct Servers {
+pub(super) struct CheckedServers {
     pub(super) upstreams: Vec<ServerSettings>,
-    pub(super) said: HashMap<String, Transport>,
+    pub(super) declared: HashMap<String, Transport>,
     pub(super) left_out: Vec<LeftOut>,
 }
 
 pub(super) fn check_all(
     raw: &RawFile,
-    top: Top<'_>,
+    top: TopDefaults<'_>,
     scope: Scope<'_>,
     problems: &mut Problems<'_>,
-) -> Servers {
+) -> CheckedServers {
     let entries = entries(raw);
-    let mut servers = Servers::default();
+    let mut servers = CheckedServers::default();
     for (index, entry) in entries.iter().enumerate() {
         check_id(&entry.id, &entries[..index], problems);
         let Some(server) = &entry.server else {
@@ -64,8 +64,8 @@ pub(super) fn check_all(
         let kind = check.kind(entry, server);
         let place = servers.upstreams.len() + servers.left_out.len();
         let out = check.left_out(id, place);
-        if let Some(said) = check.said {
-            servers.said.insert(id.clone(), said);
+        if let Some(declared) = check.declared {
+            servers.declared.insert(id.clone(), declared);
         }
         let common = common(server, top, problems);
         problems.server = None;
@@ -97,7 +97,7 @@ fn is_enabled(server: &RawServer) -> bool {
 }
 
 /// Returns the settings common to all kinds of servers. The caller sets the id and the kind.
-fn common(server: &RawServer, top: Top<'_>, problems: &mut Problems<'_>) -> ServerSettings {
+fn common(server: &RawServer, top: TopDefaults<'_>, problems: &mut Problems<'_>) -> ServerSettings {
     let mut settings = ServerSettings::new("", UpstreamKind::Builtin(Builtin::Demo));
     let upstream = &mut settings.upstream;
     upstream.enabled = is_enabled(server);
@@ -118,16 +118,16 @@ fn common(server: &RawServer, top: Top<'_>, problems: &mut Problems<'_>) -> Serv
         }
         upstream.max_links = max_links.value;
     }
-    if let Some(time) = seconds(&server.startup_timeout_s, Least::MoreThanZero, problems) {
+    if let Some(time) = seconds(&server.startup_timeout_s, Minimum::MoreThanZero, problems) {
         upstream.startup_timeout = time;
     }
-    if let Some(time) = seconds(&server.connect_timeout_s, Least::MoreThanZero, problems) {
+    if let Some(time) = seconds(&server.connect_timeout_s, Minimum::MoreThanZero, problems) {
         upstream.connect_timeout = time;
     }
-    let own = seconds(&server.request_timeout_s, Least::MoreThanZero, problems);
+    let own = seconds(&server.request_timeout_s, Minimum::MoreThanZero, problems);
     // Cline and Roo write seconds, Gemini CLI and others milliseconds. A number in the thousands
     // never means hours, and a small number never means less than a second.
-    let foreign = seconds(&server.timeout, Least::MoreThanZero, problems);
+    let foreign = seconds(&server.timeout, Minimum::MoreThanZero, problems);
     let foreign = foreign.map(|time| if time > IN_SECONDS { time / 1000 } else { time });
     if let Some(time) = own.or(foreign).or(top.request_timeout) {
         upstream.request_timeout = time;
@@ -135,7 +135,7 @@ fn common(server: &RawServer, top: Top<'_>, problems: &mut Problems<'_>) -> Serv
     }
     upstream.health = health::health(top.health, &server.health, problems);
     settings.mask = top.mask.with(&server.shape, problems).mask();
-    settings.shape = shape::choice(&server.shape, Standing::TopOrServer, problems);
+    settings.shape = shape::choice(&server.shape, ShapeLevel::TopOrServer, problems);
     settings.tool_shapes = shape::of_tools(server, problems);
     settings.tool_filter = tool_filter(server);
     settings.preset = match server.preset.given() {
@@ -156,7 +156,7 @@ fn tool_filter(server: &RawServer) -> ToolFilter {
     let list = |given: &Given<Vec<Given<String>>>| tool_list(&given.at, &given.value);
     let mut filter = ToolFilter::default();
     if let Some(Given { value, at }) = server.tools.given()
-        && let Tools::Allowed(names) = value
+        && let RawTools::Allowed(names) = value
     {
         filter.allow(tool_list(at, names));
     }
@@ -205,10 +205,10 @@ impl ServerCheck<'_, '_> {
             self.problems.error(&transport.at, what, "keep one of them");
             return None;
         }
-        self.said = kind.or(transport).map(|given| of_word(given.value));
+        self.declared = kind.or(transport).map(|given| of_word(given.value));
         let unreadable = !server.kind.is_absent() || !server.transport.is_absent();
-        if self.said.is_some() || unreadable {
-            return self.said;
+        if self.declared.is_some() || unreadable {
+            return self.declared;
         }
         match (server.command.is_absent(), server.url.is_absent()) {
             (false, true) => Some(Transport::Stdio),

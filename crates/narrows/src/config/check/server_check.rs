@@ -4,7 +4,7 @@ use narrows_gateway::settings::Transport;
 
 use super::LeftOut;
 use crate::config::expand::{
-    Forms, NOBODY_TO_ASK, Scope, Unexpanded, expand, only_in_editor, whole_variable,
+    Forms, NO_USER_TO_ASK, Scope, Unexpanded, expand, only_in_editor, whole_variable,
 };
 use crate::config::problem::{At, Problems};
 use crate::config::read::{Given, Map};
@@ -16,7 +16,7 @@ pub(super) struct ServerCheck<'a, 'p> {
     /// False for a server that is not started. Its variables may be unset.
     pub(super) enabled: bool,
     /// The transport given in the file.
-    pub(super) said: Option<Transport>,
+    pub(super) declared: Option<Transport>,
     /// The transport as far as it is known, given or implied.
     pub(super) transport: Option<Transport>,
     /// The variables that are not set.
@@ -39,7 +39,7 @@ impl<'a, 'p> ServerCheck<'a, 'p> {
             scope,
             problems,
             enabled,
-            said: None,
+            declared: None,
             transport: None,
             unset: Vec::new(),
             asks: false,
@@ -56,7 +56,7 @@ impl<'a, 'p> ServerCheck<'a, 'p> {
             reasons.push(format!("environment variable {names} is not set"));
         }
         if self.asks {
-            reasons.push(NOBODY_TO_ASK.to_owned());
+            reasons.push(NO_USER_TO_ASK.to_owned());
         }
         reasons.extend(self.editor.clone());
         reasons.extend(self.env_file.clone());
@@ -89,7 +89,7 @@ impl<'a, 'p> ServerCheck<'a, 'p> {
             Ok(expanded) => expanded,
             Err(_) if !self.enabled => given.value.clone(),
             Err(unexpanded) => {
-                for (what, help) in unexpanded.told() {
+                for (what, help) in unexpanded.describe() {
                     match unexpanded {
                         Unexpanded::Malformed => self.problems.error(&given.at, what, help),
                         _ => self.problems.left_out(&given.at, what, help),

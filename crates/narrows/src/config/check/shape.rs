@@ -8,12 +8,12 @@ use narrows_shape::Mask;
 
 use super::LONGEST;
 use crate::config::problem::{At, Problems};
-use crate::config::raw::{BinaryWord, RawPrune, RawServer, RawShape, Shape, Tools};
+use crate::config::raw::{BinaryWord, RawPrune, RawServer, RawShape, RawTools, Shape};
 use crate::config::read::{Field, Given, Table};
 
 /// The level of a `shape`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum ShapeLevel {
     /// At the top level or in a server.
     TopOrServer,
     /// In an endpoint or a tool, which do not exist on the plain JSON-RPC route.
@@ -23,7 +23,7 @@ pub(super) enum Standing {
 /// Returns the settings of one `shape` for results on endpoints.
 pub(super) fn choice(
     given: &Field<Shape>,
-    standing: Standing,
+    standing: ShapeLevel,
     problems: &mut Problems<'_>,
 ) -> ShapeChoice {
     let raw = match given.value() {
@@ -36,7 +36,7 @@ pub(super) fn choice(
         }
         Some(Shape::On(raw)) => raw,
     };
-    if let (Standing::EndpointOrTool, Some(at)) = (standing, raw.mask.at()) {
+    if let (ShapeLevel::EndpointOrTool, Some(at)) = (standing, raw.mask.at()) {
         let what = "`mask` has no effect here: it applies to the plain JSON-RPC route, \
                     which has neither endpoints nor tools";
         problems.warn(at, what, "set it at the top level or in a server");
@@ -65,16 +65,17 @@ pub(super) fn of_tools(
     server: &RawServer,
     problems: &mut Problems<'_>,
 ) -> HashMap<String, ShapeChoice> {
-    let Some(Tools::Settings(tools)) = server.tools.value() else {
+    let Some(RawTools::Settings(tools)) = server.tools.value() else {
         return HashMap::new();
     };
     let tools = tools.0.iter();
-    let said = tools.filter(|(_, tool)| !tool.value.shape.is_absent());
-    said.map(|(name, tool)| {
-        let choice = choice(&tool.value.shape, Standing::EndpointOrTool, problems);
-        (name.value.clone(), choice)
-    })
-    .collect()
+    let declared = tools.filter(|(_, tool)| !tool.value.shape.is_absent());
+    declared
+        .map(|(name, tool)| {
+            let choice = choice(&tool.value.shape, ShapeLevel::EndpointOrTool, problems);
+            (name.value.clone(), choice)
+        })
+        .collect()
 }
 
 /// A mask as configured.
@@ -159,7 +160,7 @@ fn budget(given: &Given<i64>, problems: &mut Problems<'_>) -> Option<usize> {
         return None;
     }
     let budget = usize::try_from(given.value).unwrap_or(usize::MAX);
-    let least = ShapeChoice::LEAST_CHARS;
+    let least = ShapeChoice::MIN_CHARS;
     if budget < least {
         let what = format!(
             "a budget must be at least {least} characters to leave room between the markers"

@@ -12,7 +12,7 @@ use crate::config::problem::At;
 use crate::config::raw::{InheritEnv, RawServer, StdioMode};
 
 /// The maximum number of env file lines to report.
-const LINES_TOLD: usize = 5;
+const MAX_LINES_REPORTED: usize = 5;
 
 impl ServerCheck<'_, '_> {
     pub(super) fn stdio(&mut self, at: &At, server: &RawServer) -> Option<StdioSettings> {
@@ -92,14 +92,14 @@ impl ServerCheck<'_, '_> {
         let name = path.display();
         match EnvFile::read(&path) {
             Ok(file) => {
-                for line in file.ignored.iter().take(LINES_TOLD) {
+                for line in file.ignored.iter().take(MAX_LINES_REPORTED) {
                     let what = format!(
                         "line {line} of the env file '{name}' is not NAME=VALUE and is ignored"
                     );
                     let help = "write NAME=VALUE, or start comments with #";
                     self.problems.warn(&given.at, what, help);
                 }
-                let more = file.ignored.len().saturating_sub(LINES_TOLD);
+                let more = file.ignored.len().saturating_sub(MAX_LINES_REPORTED);
                 if more > 0 {
                     let lines = if more == 1 { "line is" } else { "lines are" };
                     let what = format!("{more} more {lines} ignored in the env file '{name}'");

@@ -68,12 +68,14 @@ impl Document {
         let parsed = parse_to_ast(&document.text, &CollectOptions::default(), &syntax());
         let value = parsed.map_err(|error| {
             let what = lower_first(&error.kind().to_string());
-            EditError::Unfit(format!("the file is not valid JSON: {what}"))
+            EditError::Unusable(format!("the file is not valid JSON: {what}"))
         })?;
         match value.value {
             Some(ast::Value::Object(_)) => Ok(document),
-            Some(_) => Err(EditError::Unfit("the file is not a JSON object".to_owned())),
-            None => Err(EditError::Unfit("the file is empty".to_owned())),
+            Some(_) => Err(EditError::Unusable(
+                "the file is not a JSON object".to_owned(),
+            )),
+            None => Err(EditError::Unusable("the file is empty".to_owned())),
         }
     }
 
@@ -156,7 +158,7 @@ impl Document {
 
     /// Replaces a value.
     pub(super) fn replace(&mut self, path: &[Step<'_>], value: &Value) {
-        let found = self.look(path, |old| (!says(old, value)).then(|| span(old)));
+        let found = self.look(path, |old| (!equals_value(old, value)).then(|| span(old)));
         if let Some(Some(range)) = found {
             let style = Style::of(&self.text);
             let indent = self.indent_of_line(range.start).to_owned();
@@ -248,7 +250,7 @@ impl Document {
     /// Adds the first item of an object or array that may contain comments.
     fn append_first(
         &mut self,
-        inside: &Inside,
+        inside: &ContainerSpan,
         outer: &str,
         style: &Style,
         print: impl Fn(&Style, &str) -> String,
@@ -286,7 +288,7 @@ impl Document {
         Some(look(value))
     }
 
-    fn container(&self, path: &[Step<'_>]) -> Option<Inside> {
+    fn container(&self, path: &[Step<'_>]) -> Option<ContainerSpan> {
         self.look(path, |value| {
             let items = match value {
                 ast::Value::Object(object) => object
@@ -297,7 +299,7 @@ impl Document {
                 ast::Value::Array(array) => array.elements.iter().map(span).collect(),
                 _ => return None,
             };
-            Some(Inside {
+            Some(ContainerSpan {
                 open: value.start(),
                 close: value.end().checked_sub(1)?,
                 items,
@@ -384,7 +386,12 @@ impl Document {
     }
 
     /// Returns true if only whitespace remains after removing the only item.
-    fn is_empty_without(&self, inside: &Inside, item: &Range<usize>, comma: Option<usize>) -> bool {
+    fn is_empty_without(
+        &self,
+        inside: &ContainerSpan,
+        item: &Range<usize>,
+        comma: Option<usize>,
+    ) -> bool {
         let behind = match comma {
             Some(comma) => self.is_blank(item.end..comma) && self.is_blank(comma + 1..inside.close),
             None => self.is_blank(item.end..inside.close),
@@ -407,7 +414,7 @@ impl Document {
 }
 
 /// The positions in an object or an array.
-struct Inside {
+struct ContainerSpan {
     /// The positions of the brackets.
     open: usize,
     close: usize,
@@ -430,7 +437,7 @@ fn is_comment(token: &TokenAndRange<'_>) -> bool {
 }
 
 /// Returns true if a value of the text equals `expected`. The parser limits the depth.
-fn says(value: &ast::Value<'_>, expected: &Value) -> bool {
+fn equals_value(value: &ast::Value<'_>, expected: &Value) -> bool {
     match (value, expected) {
         (ast::Value::StringLit(text), Value::String(expected)) => *text.value == **expected,
         (ast::Value::NumberLit(number), Value::Number(expected)) => {
@@ -444,7 +451,7 @@ fn says(value: &ast::Value<'_>, expected: &Value) -> bool {
             array.elements.len() == expected.len()
                 && pairs
                     .into_iter()
-                    .all(|(value, expected)| says(value, expected))
+                    .all(|(value, expected)| equals_value(value, expected))
         }
         (ast::Value::Object(object), Value::Object(expected)) => {
             let mut seen: Vec<&str> = Vec::new();
@@ -454,7 +461,7 @@ fn says(value: &ast::Value<'_>, expected: &Value) -> bool {
                     let is_new = !seen.contains(&key);
                     seen.push(key);
                     let expected = expected.get(key).filter(|_| is_new);
-                    expected.is_some_and(|expected| says(&property.value, expected))
+                    expected.is_some_and(|expected| equals_value(&property.value, expected))
                 })
         }
         _ => false,

@@ -311,13 +311,13 @@ fn what_cannot_be_changed_so() {
         (switch("x", Some("p")), "`x` is not an object"),
         (Change::RemovePreset { id: "p".into() }, "no preset 'p'"),
     ] {
-        let told = match edit(text, &change) {
+        let outcome = match edit(text, &change) {
             Ok(edited) => edited,
             Err(EditError::Unknown { kind, name }) => format!("no {kind} '{name}'"),
             Err(EditError::Exists { kind, name }) => format!("{kind} '{name}' exists"),
-            Err(EditError::Unfit(told)) => told,
+            Err(EditError::Unusable(outcome)) => outcome,
         };
-        assert_eq!(told, expected, "{change:?}");
+        assert_eq!(outcome, expected, "{change:?}");
     }
     for text in [
         "",
@@ -330,7 +330,7 @@ fn what_cannot_be_changed_so() {
         "{\"a\" 1}",
     ] {
         let edited = edit(text, &add("a", json!({})));
-        assert!(matches!(edited, Err(EditError::Unfit(_))), "{text}");
+        assert!(matches!(edited, Err(EditError::Unusable(_))), "{text}");
     }
 }
 
@@ -348,5 +348,5 @@ fn ten_thousand_levels_are_refused() {
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     let text = format!(r#"{{ "mcpServers": {{}}, "x": {deep} }}"#);
     let edited = edit(&text, &add("a", json!({})));
-    assert!(matches!(edited, Err(EditError::Unfit(_))));
+    assert!(matches!(edited, Err(EditError::Unusable(_))));
 }

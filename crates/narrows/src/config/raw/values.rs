@@ -1,7 +1,7 @@
 //! Configuration values that have more than one form.
 
 use jsonc_parser::ast::BooleanLit;
-use narrows_gateway::preset::{BadRule, Hint, Rule};
+use narrows_gateway::preset::{Hint, Rule, RuleError};
 
 use super::{RawHealth, RawRate, RawSelected, RawServer, RawShape, RawTool};
 use crate::config::problem::{At, Problems};
@@ -83,17 +83,17 @@ impl Read for RateChoice {
 
 /// The program, followed by its first arguments if it is written as an array.
 #[derive(Debug)]
-pub(crate) struct Command(pub(crate) Vec<Given<String>>);
+pub(crate) struct RawCommand(pub(crate) Vec<Given<String>>);
 
-impl Read for Command {
+impl Read for RawCommand {
     const EXPECTED: &'static str = "a string or an array of strings";
 
     fn read(node: &Node<'_>, problems: &mut Problems<'_>) -> Option<Self> {
         if let Some(text) = node.text() {
             let (value, at) = (text.to_owned(), node.at.clone());
-            return Some(Command(vec![Given { value, at }]));
+            return Some(RawCommand(vec![Given { value, at }]));
         }
-        read_list(node, Self::EXPECTED, problems).map(Command)
+        read_list(node, Self::EXPECTED, problems).map(RawCommand)
     }
 }
 
@@ -134,19 +134,19 @@ impl Read for TransportWord {
 
 /// Settings per tool, or the list of allowed tools.
 #[derive(Debug)]
-pub(crate) enum Tools {
+pub(crate) enum RawTools {
     Settings(Map<RawTool>),
     Allowed(Vec<Given<String>>),
 }
 
-impl Read for Tools {
+impl Read for RawTools {
     const EXPECTED: &'static str = "an object or an array of strings";
 
     fn read(node: &Node<'_>, problems: &mut Problems<'_>) -> Option<Self> {
         if node.members().is_some() {
-            return Map::read(node, problems).map(Tools::Settings);
+            return Map::read(node, problems).map(RawTools::Settings);
         }
-        read_list(node, Self::EXPECTED, problems).map(Tools::Allowed)
+        read_list(node, Self::EXPECTED, problems).map(RawTools::Allowed)
     }
 }
 
@@ -185,7 +185,7 @@ pub(crate) enum PresetChoice {
 
 impl Read for PresetChoice {
     const EXPECTED: &'static str = "the id of a preset, false or null";
-    const NULL_SPEAKS: bool = true;
+    const NULL_IS_VALUE: bool = true;
 
     fn read(node: &Node<'_>, problems: &mut Problems<'_>) -> Option<Self> {
         let is_false = |value: &BooleanLit| !value.value;
@@ -279,9 +279,9 @@ fn exact(raw: &RawSelected, node: &Node<'_>, problems: &mut Problems<'_>) -> Opt
     })
 }
 
-fn not_a_rule(node: &Node<'_>, bad: &BadRule, problems: &mut Problems<'_>) {
+fn not_a_rule(node: &Node<'_>, bad: &RuleError, problems: &mut Problems<'_>) {
     match bad {
-        BadRule::NoPattern(pattern) => {
+        RuleError::NoPattern(pattern) => {
             let help = "write server/tool; * matches any text in either part";
             problems.error(
                 &node.at,
@@ -289,7 +289,7 @@ fn not_a_rule(node: &Node<'_>, bad: &BadRule, problems: &mut Problems<'_>) {
                 help,
             );
         }
-        BadRule::NoHint(word) => {
+        RuleError::NoHint(word) => {
             let words = || Hint::WORDS.into_iter();
             let all: Vec<String> = words().map(|word| format!("@{word}")).collect();
             let mut help = format!("use one of {}", all.join(", "));
@@ -303,13 +303,13 @@ fn not_a_rule(node: &Node<'_>, bad: &BadRule, problems: &mut Problems<'_>) {
 
 /// A recognised value that is not read.
 #[derive(Debug)]
-pub(crate) struct Anything;
+pub(crate) struct AnyValue;
 
-impl Read for Anything {
+impl Read for AnyValue {
     const EXPECTED: &'static str = "anything";
 
     fn read(_: &Node<'_>, _: &mut Problems<'_>) -> Option<Self> {
-        Some(Anything)
+        Some(AnyValue)
     }
 }
 

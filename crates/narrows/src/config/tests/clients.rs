@@ -1,7 +1,9 @@
 //! Tests of clients, their tokens and their rights.
 
 use expect_test::expect;
-use narrows_gateway::settings::{ClientSettings, DoorName, Doors, Rate, TokenDigest};
+use narrows_gateway::settings::{
+    AllowedEntrypoints, ClientSettings, EntrypointName, Rate, TokenDigest,
+};
 
 use super::settings::checked;
 use super::{check, outcome};
@@ -36,12 +38,12 @@ fn what_is_written_down_arrives() {
     ));
     let cursor = ClientSettings {
         token: Some(TokenDigest::of("a")),
-        doors: Doors::These(vec![
-            DoorName::Endpoint("default".into()),
-            DoorName::Endpoint("lazy".into()),
-            DoorName::Server("files".into()),
-            DoorName::AnyServer,
-            DoorName::Pruner,
+        entrypoints: AllowedEntrypoints::These(vec![
+            EntrypointName::Endpoint("default".into()),
+            EntrypointName::Endpoint("lazy".into()),
+            EntrypointName::Server("files".into()),
+            EntrypointName::AnyServer,
+            EntrypointName::Pruner,
         ]),
         preset: Some("review".into()),
         rate: Some(Rate {
@@ -61,7 +63,7 @@ fn what_is_written_down_arrives() {
         ..ClientSettings::named("x.Y_z-1")
     };
     let anonymous = ClientSettings {
-        doors: Doors::These(vec![DoorName::Endpoint("default".into())]),
+        entrypoints: AllowedEntrypoints::These(vec![EntrypointName::Endpoint("default".into())]),
         rate: Some(Rate {
             per_minute: 5,
             burst: 1,
@@ -107,15 +109,15 @@ fn what_is_no_digest_is_not_repeated() {
         "${NARROWS_TOKEN}",
         "sha256:é",
     ] {
-        let told = outcome(&file(&format!(r#"{{"a": {{"token": "{wrong}"}}}}"#)));
-        assert!(told.starts_with("error: "), "{told}");
-        assert!(told.contains("`narrows token --hash`"), "{told}");
-        assert!(wrong.is_empty() || !told.contains(wrong), "{told}");
-        let told = outcome(&format!(
+        let reported = outcome(&file(&format!(r#"{{"a": {{"token": "{wrong}"}}}}"#)));
+        assert!(reported.starts_with("error: "), "{reported}");
+        assert!(reported.contains("`narrows token --hash`"), "{reported}");
+        assert!(wrong.is_empty() || !reported.contains(wrong), "{reported}");
+        let reported = outcome(&format!(
             r#"{{"mcpServers": {{"a": {{"command": "x"}}}}, "admin": {{"token": "{wrong}"}}}}"#
         ));
-        assert!(told.contains("`narrows token --hash`"), "{told}");
-        assert!(wrong.is_empty() || !told.contains(wrong), "{told}");
+        assert!(reported.contains("`narrows token --hash`"), "{reported}");
+        assert!(wrong.is_empty() || !reported.contains(wrong), "{reported}");
     }
 }
 
@@ -279,8 +281,11 @@ fn there_are_no_more_clients_than_can_be_looked_at() {
         file(&format!("{{{}}}", all.join(",\n")))
     };
     assert!(!outcome(&clients(1_000)).contains("error"));
-    let told = outcome(&clients(1_001));
-    assert!(told.contains("there are more than 1000 clients"), "{told}");
+    let reported = outcome(&clients(1_001));
+    assert!(
+        reported.contains("there are more than 1000 clients"),
+        "{reported}"
+    );
 }
 
 #[test]
@@ -291,8 +296,11 @@ fn the_example_of_the_page_is_read_without_a_word() {
     ));
     let (_, rest) = page.split_once("```jsonc\n").expect("an example");
     let (example, _) = rest.split_once("```").expect("its end");
-    let told = outcome(example);
+    let reported = outcome(example);
     let words = ["error: ", "warning: ", "note: "];
-    assert!(!words.iter().any(|word| told.contains(word)), "{told}");
+    assert!(
+        !words.iter().any(|word| reported.contains(word)),
+        "{reported}"
+    );
     assert_eq!(checked(example).gateway.clients.len(), 2);
 }

@@ -36,8 +36,11 @@ fn the_examples_of_budgets_are_read_without_a_word() {
     let mut count = 0;
     for example in examples.filter_map(|rest| rest.split("```").next()) {
         let outcome = outcome(example);
-        let told = ["error: ", "warning: ", "note: "];
-        assert!(!told.iter().any(|word| outcome.contains(word)), "{outcome}");
+        let reported = ["error: ", "warning: ", "note: "];
+        assert!(
+            !reported.iter().any(|word| outcome.contains(word)),
+            "{outcome}"
+        );
         count += 1;
     }
     assert_eq!(count, 2, "the examples are read");
@@ -68,8 +71,11 @@ fn the_examples_of_endpoints_and_presets_are_read_without_a_word() {
             ),
         };
         let outcome = outcome(&whole);
-        let told = ["error: ", "warning: ", "note: "];
-        assert!(!told.iter().any(|word| outcome.contains(word)), "{outcome}");
+        let reported = ["error: ", "warning: ", "note: "];
+        assert!(
+            !reported.iter().any(|word| outcome.contains(word)),
+            "{outcome}"
+        );
         count += 1;
     }
     assert_eq!(count, 7, "the examples are read");
@@ -84,8 +90,11 @@ fn the_example_of_health_checks_is_read_without_a_word() {
     let example = page.split("```jsonc\n").nth(1);
     let example = example.and_then(|rest| rest.split("```").next());
     let outcome = outcome(example.expect("it is there"));
-    let told = ["error: ", "warning: ", "note: "];
-    assert!(!told.iter().any(|word| outcome.contains(word)), "{outcome}");
+    let reported = ["error: ", "warning: ", "note: "];
+    assert!(
+        !reported.iter().any(|word| outcome.contains(word)),
+        "{outcome}"
+    );
 }
 
 #[test]

@@ -8,17 +8,17 @@ use expect_test::expect;
 use super::{check, outcome_in};
 
 /// A folder with the files of a configuration, removed on drop.
-struct Files(PathBuf);
+struct ConfigFolder(PathBuf);
 
-impl Files {
-    fn new(name: &str) -> Files {
+impl ConfigFolder {
+    fn new(name: &str) -> ConfigFolder {
         let path = std::env::temp_dir().join(format!("narrows-env-{}-{name}", std::process::id()));
         fs::create_dir_all(&path).expect("a folder can be made");
-        Files(path)
+        ConfigFolder(path)
     }
 
-    fn with(name: &str, text: impl AsRef<[u8]>) -> Files {
-        let files = Files::new(name);
+    fn with(name: &str, text: impl AsRef<[u8]>) -> ConfigFolder {
+        let files = ConfigFolder::new(name);
         fs::write(files.0.join(".env"), text).expect("a file can be written");
         files
     }
@@ -30,7 +30,7 @@ impl Files {
     }
 }
 
-impl Drop for Files {
+impl Drop for ConfigFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -42,7 +42,7 @@ const SERVER: &str = r#"{"mcpServers": {"a": {"command": "x", "envFile": ".env"}
 fn the_variables_of_an_env_file_reach_the_server_and_env_wins() {
     let text = "# a comment\n\nONE=first\nTWO = second # a remark\nexport THREE='a # b \\n $X'\n\
                 FOUR=\"a \\\"b\\\" \\\\ c\\nd\"\r\nFIVE=\nSIX=a#b\nSEVEN=\"two\nlines\"\nTWO=again\n";
-    let files = Files::with("env-wins", text);
+    let files = ConfigFolder::with("env-wins", text);
     let config =
         r#"{"mcpServers": {"a": {"command": "x", "envFile": ".env", "env": {"ONE": "own"}}}}"#;
     expect![[r#"
@@ -58,7 +58,7 @@ fn the_variables_of_an_env_file_reach_the_server_and_env_wins() {
 
 #[test]
 fn an_env_file_that_cannot_be_read_is_the_problem_of_its_server() {
-    let files = Files::new("missing");
+    let files = ConfigFolder::new("missing");
     let config = r#"{"mcpServers": {"a": {"command": "x", "envFile": ".env"}, "b": {"command": "y"},
         "c": {"command": "x", "envFile": ".env", "disabled": true}}}"#;
     expect![[r#"
@@ -73,17 +73,17 @@ fn an_env_file_that_cannot_be_read_is_the_problem_of_its_server() {
     fs::create_dir(files.0.join(".env")).expect("a folder can be made");
     let outcome = files.outcome(SERVER);
     assert!(outcome.contains("it is not a regular file"), "{outcome}");
-    let large = Files::with("large", vec![b'#'; 1024 * 1024 + 1]);
+    let large = ConfigFolder::with("large", vec![b'#'; 1024 * 1024 + 1]);
     let outcome = large.outcome(SERVER);
     assert!(outcome.contains("it is larger than 1 MiB"), "{outcome}");
-    let binary = Files::with("binary", b"A=\xff\n");
+    let binary = ConfigFolder::with("binary", b"A=\xff\n");
     let outcome = binary.outcome(SERVER);
     assert!(outcome.contains("it is not UTF-8 text"), "{outcome}");
 }
 
 #[test]
 fn a_line_of_an_env_file_that_is_no_variable_is_told_by_its_number() {
-    let files = Files::with(
+    let files = ConfigFolder::with(
         "lines",
         "GOOD=1\ns3cr3t\n=s3cr3t\nA B=s3cr3t\nLAST=\"s3cr3t\n",
     );
@@ -109,7 +109,7 @@ fn a_line_of_an_env_file_that_is_no_variable_is_told_by_its_number() {
         (6, Some("1 more line is ignored in the env file")),
         (9, Some("4 more lines are ignored in the env file")),
     ] {
-        let files = Files::with("many-lines", "s3cr3t\n".repeat(lines));
+        let files = ConfigFolder::with("many-lines", "s3cr3t\n".repeat(lines));
         let outcome = files.outcome(SERVER);
         assert_eq!(outcome.matches("is not NAME=VALUE").count(), 5, "{outcome}");
         match expected {

@@ -412,7 +412,7 @@ fn a_thousand_files_are_read() {
     }
     let rest = r#""preset_dir": "presets", "endpoints": {"default": {"preset": "1000"}}"#;
     let outcome = outcome(&folder, rest, &environment());
-    let told: Vec<&str> = outcome
+    let reported: Vec<&str> = outcome
         .lines()
         .filter(|line| !line.starts_with("Preset {"))
         .collect();
@@ -422,8 +422,8 @@ fn a_thousand_files_are_read() {
           help: `narrows check` shows the problem in the file
         warning: presets: only the first 1,000 of 1,001 presets are read, in order of their names
     "#]]
-    .assert_eq(&format!("{}\n", told.join("\n")));
-    assert_eq!(outcome.lines().count() - told.len(), 1_000);
+    .assert_eq(&format!("{}\n", reported.join("\n")));
+    assert_eq!(outcome.lines().count() - reported.len(), 1_000);
 }
 
 #[test]
@@ -432,12 +432,12 @@ fn paths_in_messages_are_as_the_configuration_is_named() {
     let presets = folder.file("presets");
     std::fs::create_dir(&presets).expect("a folder can be made");
     std::fs::write(presets.join("preset_a.json"), "{").expect("written");
-    let told = outcome(&folder, r#""preset_dir": "presets""#, &environment());
+    let reported = outcome(&folder, r#""preset_dir": "presets""#, &environment());
     assert!(
-        told.contains("warning: presets/preset_a.json:1:1"),
-        "{told}"
+        reported.contains("warning: presets/preset_a.json:1:1"),
+        "{reported}"
     );
     let absolute = format!(r#""preset_dir": "{}""#, presets.display());
-    assert_eq!(outcome(&folder, &absolute, &environment()), told);
+    assert_eq!(outcome(&folder, &absolute, &environment()), reported);
     assert!(presets.is_absolute());
 }

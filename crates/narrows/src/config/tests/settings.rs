@@ -6,11 +6,11 @@ use expect_test::expect;
 use narrows_gateway::settings::{HealthSettings, Sharing};
 
 use super::{Environment, check, environment, outcome, parse};
-use crate::config::check::Checked;
+use crate::config::check::CheckedConfig;
 use crate::config::expand::Scope;
 
 #[track_caller]
-pub(super) fn checked(text: &str) -> Checked {
+pub(super) fn checked(text: &str) -> CheckedConfig {
     let environment = environment();
     let folder = std::path::Path::new("/etc/n");
     let scope = Scope {
@@ -159,10 +159,13 @@ fn a_quarter_of_the_memory_holds_a_message() {
     assert_eq!(limits.max_request_bytes_total, 400_000_000);
     assert_eq!(limits.max_response_bytes_total, 400_000_000);
     for key in ["max_request_bytes_total", "max_response_bytes_total"] {
-        let told = outcome(&text(&format!(
+        let reported = outcome(&text(&format!(
             r#"{{"max_message_bytes": 2048, "{key}": 8191}}"#
         )));
-        assert!(told.contains("this limit must be at least 8192"), "{told}");
+        assert!(
+            reported.contains("this limit must be at least 8192"),
+            "{reported}"
+        );
     }
 }
 

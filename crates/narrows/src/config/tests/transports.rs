@@ -194,7 +194,7 @@ fn a_url_fits_the_type() {
 }
 
 /// Returns the first line of the message, without its position, and the help.
-fn told(server: &str) -> String {
+fn reported(server: &str) -> String {
     let outcome = super::outcome(&format!(r#"{{"mcpServers": {{"a": {{{server}}}}}}}"#));
     let line = outcome.lines().next().unwrap_or_default();
     let line = line
@@ -219,17 +219,17 @@ fn a_port_that_is_none_is_an_error_and_not_left_out() {
             for path in ["", "/", "/mcp?a=:80", "?a"] {
                 for port in ["", ":1", ":80", ":65535"] {
                     let url = format!("{scheme}://{host}{port}{path}");
-                    let told = told(&format!(r#""url": "{url}""#));
-                    assert!(told.starts_with("a "), "{url}: {told}");
+                    let reported = reported(&format!(r#""url": "{url}""#));
+                    assert!(reported.starts_with("a "), "{url}: {reported}");
                 }
                 for port in [
                     ":", ":0", ":65536", ":99999", ":18101x", ":+80", ":-1", ":8 0",
                 ] {
                     let url = format!("{scheme}://{host}{port}{path}");
-                    let told = told(&format!(r#""url": "{url}""#));
-                    let fits = told.ends_with("a port is a number from 1 to 65535\n")
-                        || told.starts_with("the url is invalid");
-                    assert!(fits, "{url}: {told}");
+                    let reported = reported(&format!(r#""url": "{url}""#));
+                    let fits = reported.ends_with("a port is a number from 1 to 65535\n")
+                        || reported.starts_with("the url is invalid");
+                    assert!(fits, "{url}: {reported}");
                 }
             }
         }
@@ -239,7 +239,7 @@ fn a_port_that_is_none_is_an_error_and_not_left_out() {
 #[test]
 fn what_stands_for_a_port_is_told_only_if_it_is_a_number() {
     let ports = ["", "0", "99999", "181011", "18101x", "s3cr3t", "12345678"];
-    let told = ports.map(|port| told(&format!(r#""url": "http://user:{port}/mcp""#)));
+    let reported = ports.map(|port| reported(&format!(r#""url": "http://user:{port}/mcp""#)));
     expect![[r#"
         the port after the colon is missing; a port is a number from 1 to 65535
         the port '0' is invalid; a port is a number from 1 to 65535
@@ -249,7 +249,7 @@ fn what_stands_for_a_port_is_told_only_if_it_is_a_number() {
         the text after the host is not a port; a port is a number from 1 to 65535
         the text after the host is not a port; a port is a number from 1 to 65535
     "#]]
-    .assert_eq(&told.concat());
+    .assert_eq(&reported.concat());
 }
 
 #[test]
@@ -276,10 +276,10 @@ fn a_url_without_a_scheme_is_mended() {
     ];
     let mut all = String::new();
     for url in urls {
-        all.push_str(&told(&format!(r#""url": "{url}""#)));
+        all.push_str(&reported(&format!(r#""url": "{url}""#)));
     }
-    all.push_str(&told(r#""type": "ws", "url": "localhost:1/ws""#));
-    all.push_str(&told(r#""type": "ws", "url": "example.com/ws""#));
+    all.push_str(&reported(r#""type": "ws", "url": "localhost:1/ws""#));
+    all.push_str(&reported(r#""type": "ws", "url": "example.com/ws""#));
     expect![[r#"
         the url has no scheme  help: write "http://localhost:18102/mcp"
         the url has no scheme  help: write "http://127.0.0.1:8000/x"
@@ -314,7 +314,7 @@ fn a_url_has_no_spaces_around_it() {
         " x ",
         "\\tws://x",
     ];
-    let told = urls.map(|url| told(&format!(r#""url": "{url}""#)));
+    let reported = urls.map(|url| reported(&format!(r#""url": "{url}""#)));
     expect![[r#"
         the url starts or ends with white space  help: remove it
         the url starts or ends with white space  help: remove it
@@ -322,7 +322,7 @@ fn a_url_has_no_spaces_around_it() {
         the url starts or ends with white space  help: remove it
         the url starts or ends with white space  help: remove it
     "#]]
-    .assert_eq(&told.concat());
+    .assert_eq(&reported.concat());
 }
 
 #[test]
@@ -481,8 +481,11 @@ fn keys_of_stdio_mean_nothing_elsewhere() {
             r#"{{"mcpServers": {{"a": {{"type": "{kind}", "url": "http://x", {keys}}}}}}}"#
         ));
         for key in ["command", "args", "stdio_mode"] {
-            let told = format!("`{key}` has no effect on a server of type {kind}\n");
-            assert!(outcome.contains(&told), "{told} is not in {outcome}");
+            let reported = format!("`{key}` has no effect on a server of type {kind}\n");
+            assert!(
+                outcome.contains(&reported),
+                "{reported} is not in {outcome}"
+            );
         }
     }
     check(
@@ -568,7 +571,7 @@ fn what_the_file_says_is_told_from_what_follows() {
             "d": {"type": "websocket", "url": "ws://x"}, "e": {"transport": "streamable-http", "url": "${NONE}"}}}"#,
     );
     let mut said: Vec<_> = checked
-        .said
+        .declared
         .iter()
         .map(|(id, said)| (&**id, *said))
         .collect();

@@ -4,12 +4,12 @@ use narrows_testkit::raw::Http;
 use serde_json::{Value, json};
 
 use super::{config, make};
-use crate::gateway::Piped;
-use crate::program::{Folder, Running};
+use crate::gateway::StdioGateway;
+use crate::program::{Folder, RunningProgram};
 
-fn serve(folder: &Folder, arguments: &[&str]) -> (Running, u16) {
+fn serve(folder: &Folder, arguments: &[&str]) -> (RunningProgram, u16) {
     let arguments = [&["serve", "--listen", "127.0.0.1:0"], arguments].concat();
-    let mut running = Running::start(folder.command(&arguments));
+    let mut running = RunningProgram::start(folder.command(&arguments));
     let port = running.port();
     (running, port)
 }
@@ -56,7 +56,7 @@ async fn who_starts_the_program_needs_no_token() {
     folder.write("narrows.json", config(&entry["clients"]));
     let file = config(&entry["clients"]);
     let file = serde_json::from_str(&file).expect("JSON");
-    let mut piped = Piped::open(&file).await;
+    let mut piped = StdioGateway::open(&file).await;
     let list = piped.call("tools/list", json!({})).await;
     assert!(list.to_string().contains("demo__echo"), "{list}");
     let ran = folder.run(&["call", "demo", "echo", r#"{"text": "here"}"#]);
@@ -73,7 +73,7 @@ fn tokens_make_it_allowed_to_listen_beyond_this_machine() {
     assert!(ran.stderr.contains("narrows token"), "{}", ran.stderr);
     let (_, entry) = make(&folder, &["cursor"]);
     folder.write("narrows.json", config(&entry["clients"]));
-    let mut running = Running::start(folder.command(&beyond));
+    let mut running = RunningProgram::start(folder.command(&beyond));
     assert_ne!(running.port(), 0);
     running.signal("TERM");
     let ran = running.wait();

@@ -9,7 +9,7 @@ use narrows_testkit::raw::{Http, Response, WebSocket};
 use serde_json::json;
 
 use super::{config, make};
-use crate::program::{Folder, Running};
+use crate::program::{Folder, RunningProgram};
 
 /// The longest part of a token that may appear.
 const PART: usize = 8;
@@ -33,11 +33,11 @@ async fn neither_logs_nor_answers_hold_a_part_of_a_token() {
         entry["clients"]["cursor"]["rate"] = json!({ "per_minute": 1, "burst": 20 });
         folder.write("narrows.json", config(&entry["clients"]));
         let (running, port) = serve(&folder, format).await;
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let rights = [format!("Bearer {token}"), format!("Bearer {other}")];
         let all = rights.iter().map(String::as_str).chain(WRONG);
         for header in all {
-            told.extend(go_everywhere(port, header).await);
+            reported.extend(go_everywhere(port, header).await);
         }
         running.signal("TERM");
         running.wait();
@@ -52,7 +52,7 @@ async fn neither_logs_nor_answers_hold_a_part_of_a_token() {
                 // The beginning of every digest is not secret.
                 let known = "username=, response=".contains(part);
                 assert!(line.is_none() || known, "{part} is logged: {line:?}");
-                let answer = told.iter().find(|answer| answer.contains(part));
+                let answer = reported.iter().find(|answer| answer.contains(part));
                 assert!(answer.is_none(), "{part} is answered: {answer:?}");
             }
         }
@@ -60,13 +60,13 @@ async fn neither_logs_nor_answers_hold_a_part_of_a_token() {
 }
 
 /// Starts a gateway that logs everything to the file `log`.
-async fn serve(folder: &Folder, format: &str) -> (Running, u16) {
+async fn serve(folder: &Folder, format: &str) -> (RunningProgram, u16) {
     let arguments = ["serve", "--listen", "127.0.0.1:0", "--log-level", "trace"];
     let mut command = folder.command(&[&arguments[..], &["--log-format", format]].concat());
     // A pipe would fill up before it is read.
     let log = File::create(folder.path().join("log")).expect("a file");
     let child = command.stdout(Stdio::null()).stderr(log).spawn();
-    let running = Running {
+    let running = RunningProgram {
         child: child.expect("the program can be run"),
     };
     let port = || {
@@ -96,20 +96,20 @@ async fn go_everywhere(port: u16, header: &str) -> Vec<String> {
         json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
     let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
     let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
-    let mut told = Vec::new();
-    let mut tell = |answer: &Response| {
+    let mut reported = Vec::new();
+    let mut record = |answer: &Response| {
         let body = String::from_utf8_lossy(&answer.body).into_owned();
-        told.push(format!("{:?} {body}", answer.headers));
+        reported.push(format!("{:?} {body}", answer.headers));
     };
     for path in ["/mcp", "/mcp/lazy", "/servers/demo/mcp"] {
         let answer = Http::connect(&address)
             .await
             .post_mcp(path, &with, &hello)
             .await;
-        tell(&answer);
+        record(&answer);
         let session = answer.header("mcp-session-id").unwrap_or("none").to_owned();
         let with = [("authorization", header), ("mcp-session-id", &session)];
-        tell(
+        record(
             &Http::connect(&address)
                 .await
                 .post_mcp(path, &with, &list)
@@ -121,7 +121,7 @@ async fn go_everywhere(port: u16, header: &str) -> Vec<String> {
         "/api/mcp-gateway/demo/rpc",
         "/messages?session_id=x",
     ] {
-        tell(
+        record(
             &Http::connect(&address)
                 .await
                 .post_mcp(path, &with, &list)
@@ -129,12 +129,12 @@ async fn go_everywhere(port: u16, header: &str) -> Vec<String> {
         );
     }
     for path in ["/", "/health"] {
-        tell(&Http::connect(&address).await.get(path, &with).await);
+        record(&Http::connect(&address).await.get(path, &with).await);
     }
     if let Err(refusal) = WebSocket::connect_with(&address, "/ws", &with).await {
-        tell(&refusal);
+        record(&refusal);
     }
     let mut stream = Http::connect(&address).await;
     stream.send("GET", "/sse", &with, b"").await;
-    told
+    reported
 }

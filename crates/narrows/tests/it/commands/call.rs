@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use super::{MIXED, check};
-use crate::program::{Folder, Ran};
+use crate::program::{Folder, ProgramOutput};
 
 #[test]
 fn call_prints_the_text() {
@@ -99,7 +99,7 @@ fn explain_follows_exec_to_its_server() {
         .take(10)
         .map(|l| format!("{l}\n"))
         .collect();
-    let ran = Ran {
+    let ran = ProgramOutput {
         stdout: String::new(),
         stderr: explained,
         ..ran
@@ -154,7 +154,7 @@ fn call_takes_a_published_name() {
     folder.write("arguments.json", text);
     let ran = folder.run(&["call", "demo__echo", "@arguments.json"]);
     assert_eq!(ran.stdout, "hello\n", "{}", ran.stderr);
-    let mut told = String::new();
+    let mut reported = String::new();
     for name in [
         "demo",
         "demo__ask_name",
@@ -170,7 +170,7 @@ fn call_takes_a_published_name() {
             .lines()
             .filter(|line| !line.starts_with("warning: "));
         let stderr: Vec<&str> = stderr.collect();
-        told.push_str(&format!("{} {}\n", ran.code.unwrap(), stderr.join("\n")));
+        reported.push_str(&format!("{} {}\n", ran.code.unwrap(), stderr.join("\n")));
     }
     expect![[r#"
         2 error: 'demo' is a server; name one of its tools
@@ -181,7 +181,7 @@ fn call_takes_a_published_name() {
           help: narrows tools lists them
         1 error: server 'off' is disabled in the configuration
         1 error: server 'out' cannot be started: environment variable NOT_SET is not set
-    "#]].assert_eq(&told);
+    "#]].assert_eq(&reported);
 }
 
 #[test]
@@ -201,10 +201,10 @@ fn call_takes_no_more_arguments_than_fit_a_message() {
     for ran in [call(&fits, ""), call("-", &fits), call("@fits.json", "")] {
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     }
-    let told = "error: the arguments exceed 2,000 bytes, the limit `max_message_bytes`\n";
+    let reported = "error: the arguments exceed 2,000 bytes, the limit `max_message_bytes`\n";
     for ran in [call(&long, ""), call("-", &long), call("@long.json", "")] {
         let streams = (ran.stdout.as_str(), ran.stderr.as_str());
-        assert_eq!((ran.code, streams), (Some(2), ("", told)));
+        assert_eq!((ran.code, streams), (Some(2), ("", reported)));
     }
     let ran = folder.run(&["call", "demo", "echo", "@/dev/zero"]);
     assert_eq!(ran.code, Some(2), "{}", ran.shown());

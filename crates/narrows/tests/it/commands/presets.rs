@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::check;
 use crate::gateway::{Gateway, REVISION, column};
-use crate::program::{Folder, Ran};
+use crate::program::{Folder, ProgramOutput};
 
 /// A default endpoint with a preset, one without, and one with another preset.
 const REVIEW: &str = r#"{
@@ -16,7 +16,7 @@ const REVIEW: &str = r#"{
                  "echo": { "tools": ["*/echo"] } },
     "endpoints": { "default": { "preset": "review" }, "free": {}, "small": { "preset": "echo", "separator": ":" } } }"#;
 
-fn json_of(ran: &Ran) -> Value {
+fn json_of(ran: &ProgramOutput) -> Value {
     serde_json::from_str(&ran.stdout).expect("JSON")
 }
 
@@ -154,8 +154,8 @@ fn what_is_listed_in_place_of_the_tools() {
             json!(["search_tools", "inspect", "exec", "demo__echo"]),
         ),
     ] {
-        let told = json_of(&folder.run(&["tools", "--endpoint", endpoint, "--json"]));
-        let listed = &told["listed"]["tools"];
+        let reported = json_of(&folder.run(&["tools", "--endpoint", endpoint, "--json"]));
+        let listed = &reported["listed"]["tools"];
         let sorted = |names: &Value| {
             let mut names = names.as_array().cloned().unwrap_or_default();
             names.sort_by_key(Value::to_string);
@@ -179,7 +179,7 @@ fn what_is_listed_in_place_of_the_tools() {
 #[test]
 fn why_on_endpoints_that_do_not_list_their_tools() {
     let folder = Folder::with(EXPOSED);
-    let mut told = String::new();
+    let mut reported = String::new();
     for (name, endpoint) in [
         ("demo__count", "lazy"),
         ("demo/count", "lazy"),
@@ -198,7 +198,7 @@ fn why_on_endpoints_that_do_not_list_their_tools() {
     ] {
         let ran = folder.run(&["tools", "--why", name, "--endpoint", endpoint]);
         let code = ran.code.unwrap_or(-1);
-        told.push_str(&format!("{endpoint} {code} {}{}", ran.stdout, ran.stderr));
+        reported.push_str(&format!("{endpoint} {code} {}{}", ran.stdout, ran.stderr));
     }
     expect![[r#"
         lazy 0 demo__count: tool 'count' of server 'demo' is available through exec(server_name: "demo", tool_name: "count")
@@ -215,7 +215,7 @@ fn why_on_endpoints_that_do_not_list_their_tools() {
         find 0 recover_text: the gateway's own tool that recovers text cut from results is available through exec(server_name: "narrows", tool_name: "recover_text")
         default 1 exec: not offered: it is the gateway's own tool on endpoints with "expose": "lazy" or "search", but endpoint 'default' has "all"
         default 1 search_tools: not offered: it is the gateway's own tool on endpoints with "expose": "search", but endpoint 'default' has "all"
-    "#]].assert_eq(&told);
+    "#]].assert_eq(&reported);
     let why = folder.run(&[
         "tools",
         "--why",
@@ -257,7 +257,7 @@ fn call_takes_the_tools_of_an_endpoint_that_does_not_list_them() {
 #[test]
 fn a_hidden_tool_is_shown_by_nobody_and_said_to_be_hidden() {
     let folder = Folder::with(REVIEW);
-    let mut told = String::new();
+    let mut reported = String::new();
     for arguments in [
         &["tools", "demo", "count"][..],
         &["tools", "demo", "conut"],
@@ -292,7 +292,7 @@ fn a_hidden_tool_is_shown_by_nobody_and_said_to_be_hidden() {
         let ran = folder.run(arguments);
         let code = ran.code.unwrap_or(-1);
         let said = format!("{}{}", ran.stdout, ran.stderr);
-        told.push_str(&format!("$ {}: {code}\n{said}", arguments.join(" ")));
+        reported.push_str(&format!("$ {}: {code}\n{said}", arguments.join(" ")));
     }
     expect![[r#"
         $ tools demo count: 1
@@ -328,7 +328,7 @@ fn a_hidden_tool_is_shown_by_nobody_and_said_to_be_hidden() {
         $ call nowhere: 1
         error: there is no tool 'nowhere'; available: demo__echo, demo__sample_log, demo__sample_table, demo__ask_name
           help: narrows tools lists them
-    "#]].assert_eq(&told);
+    "#]].assert_eq(&reported);
     let why = folder.run(&["tools", "--why", "demo__count", "--json"]);
     expect![[r#"{"name":"demo__count","there":false,"server":"demo","tool":"count","published":"demo__count","preset":"review","rule":"!demo/count","reason":"not offered: `!demo/count` of preset 'review' forbids it","nearest":[]}"#]].assert_eq(&json_of(&why).to_string());
 }
@@ -387,8 +387,8 @@ fn an_unknown_preset_is_wrong_usage() {
     ] {
         let ran = folder.run(arguments);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
-        let told = "error: there is no preset 'reviw'; did you mean review?\n";
-        assert_eq!(ran.stderr, told);
+        let reported = "error: there is no preset 'reviw'; did you mean review?\n";
+        assert_eq!(ran.stderr, reported);
     }
     let ran = folder.run(&["stdio", "--endpoint", "lzay"]);
     assert!(ran.stderr.contains("did you mean lazy?"), "{}", ran.stderr);
@@ -408,12 +408,12 @@ fn with_files(endpoints: &str) -> Folder {
 
 #[track_caller]
 fn check_all(folder: &Folder, commands: &[&[&str]], expected: Expect) {
-    let mut told = String::new();
+    let mut reported = String::new();
     for arguments in commands {
         let ran = folder.run(arguments);
-        told.push_str(&format!("$ {}\n{}", arguments.join(" "), ran.shown()));
+        reported.push_str(&format!("$ {}\n{}", arguments.join(" "), ran.shown()));
     }
-    expected.assert_eq(&told);
+    expected.assert_eq(&reported);
 }
 
 #[test]
@@ -530,8 +530,8 @@ fn check_tells_of_entries_that_fit_no_tool() {
     let folder = Folder::with(config);
     let ran = folder.run(&["check"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let told = "`!demo/tuch_readme` matches none of its 6 tools";
-    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    let reported = "`!demo/tuch_readme` matches none of its 6 tools";
+    assert!(ran.stderr.contains(reported), "{}", ran.stderr);
     assert!(
         ran.stderr.contains("did you mean touch_readme?"),
         "{}",
@@ -595,11 +595,11 @@ fn tool_lists_of_servers_are_told_by_their_place() {
     assert!(listed.contains(", 6 hidden by tool lists"), "{listed}");
     let call = folder.run(&["call", "demo", "count"]);
     assert_ne!(call.code, Some(0), "{}", call.shown());
-    let told = folder.run(&["check"]).stderr;
+    let reported = folder.run(&["check"]).stderr;
     expect![[r#"
         warning: narrows.json: server 'demo': `ecoh` is not one of its 6 tools
           path: mcpServers.demo.disabledTools
           help: did you mean echo?
     "#]]
-    .assert_eq(&told);
+    .assert_eq(&reported);
 }

@@ -71,7 +71,7 @@ fn check_tells_that_what_is_cut_cannot_be_kept_where_it_should() {
     let folder = Folder::with(&config("narrows.json/cut"));
     let ran = folder.run(&["check"]);
     assert_eq!(ran.code, Some(0), "a warning only");
-    let told = ran
+    let reported = ran
         .stderr
         .replace(&*folder.path().to_string_lossy(), "FOLDER");
     expect![[r#"
@@ -79,7 +79,7 @@ fn check_tells_that_what_is_cut_cannot_be_kept_where_it_should() {
           path: recovery.path
           help: cut text would be kept in memory
     "#]]
-    .assert_eq(&told);
+    .assert_eq(&reported);
     let folder = Folder::with(&config("new/cut"));
     let ran = folder.run(&["check"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));

@@ -8,7 +8,7 @@ use narrows_testkit::scripted::{Endpoint, Installed, Script, Served, Step, Trans
 use serde_json::{Map, Value, json};
 
 use super::{blank_numbers, by_server, web_server};
-use crate::program::{Folder, Ran};
+use crate::program::{Folder, ProgramOutput};
 
 const ALL: [Transport; 4] = [
     Transport::Http,
@@ -18,24 +18,24 @@ const ALL: [Transport; 4] = [
 ];
 
 /// A test server that runs until it is dropped.
-struct Server {
+struct TransportServer {
     served: Served,
     installed: Installed,
 }
 
-async fn serve(set: impl FnOnce(&mut Script)) -> Server {
+async fn serve(set: impl FnOnce(&mut Script)) -> TransportServer {
     served(Script::new("alpha").plain_tool("hammer").with(set)).await
 }
 
-async fn served(script: Script) -> Server {
+async fn served(script: Script) -> TransportServer {
     let installed = script.install();
-    Server {
+    TransportServer {
         served: installed.serve_http().await,
         installed,
     }
 }
 
-impl Server {
+impl TransportServer {
     /// Returns an entry for `path` on this server.
     fn entry(&self, kind: Option<&str>, scheme: &str, path: &str) -> Value {
         let mut entry = json!({ "url": format!("{scheme}://{}{path}", self.served.address()) });
@@ -56,7 +56,7 @@ fn config<'a>(servers: impl IntoIterator<Item = (&'a str, Value)>) -> Folder {
 
 /// Compares the exit code and stdout, without the parts that differ between runs.
 #[track_caller]
-fn check(ran: &Ran, expected: Expect) {
+fn check(ran: &ProgramOutput, expected: Expect) {
     let mut shown = format!("exit {}\n", ran.code.unwrap_or(-1));
     let stdout = by_server(&ran.stdout);
     for line in stdout.lines().chain(ran.stderr.lines()) {
@@ -242,9 +242,12 @@ async fn a_wrong_type_gets_the_right_one_as_a_hint() {
     let value: Value = serde_json::from_str(&ran.stdout).expect("JSON");
     let mended = servers.map(|(id, mut entry)| {
         let all = value["servers"].as_array().expect("servers");
-        let told = all.iter().find(|told| told["id"] == id).expect("a value");
-        entry["type"] = told["failure"]["speaks"].clone();
-        let hint = told["failure"]["hint"].as_str().expect("a hint");
+        let reported = all
+            .iter()
+            .find(|reported| reported["id"] == id)
+            .expect("a value");
+        entry["type"] = reported["failure"]["speaks"].clone();
+        let hint = reported["failure"]["hint"].as_str().expect("a hint");
         if let Some((_, scheme)) = hint.split_once("write ") {
             let scheme = scheme.trim_end_matches(" in the url");
             let (_, rest) = entry["url"]
@@ -268,9 +271,9 @@ async fn the_right_type_is_still_told_after_further_attempts() {
         ("wrong", server.entry(Some("sse"), "http", "/mcp")),
         ("slow", slow),
     ]);
-    let told = lines(&folder, hints);
+    let reported = lines(&folder, hints);
     let hint = r#""wrong" "wrong_transport" "http" "it speaks http: set \"type\": \"http\"""#;
-    assert!(told.starts_with(hint), "{told}");
+    assert!(reported.starts_with(hint), "{reported}");
     let attempts = server.installed.count_received(r#""method":"GET""#);
     assert!(attempts > 2, "it was tried {attempts} times");
 }

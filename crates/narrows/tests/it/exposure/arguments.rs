@@ -3,7 +3,7 @@
 use narrows_testkit::scripted::{Installed, Script};
 use serde_json::{Value, json};
 
-use super::{Lazy, WAYS, only, tool, wrong};
+use super::{LazyClient, WAYS, only, tool, wrong};
 
 const TYPESCRIPT: &str =
     r#"{path: string; mode?: "r" | "w"; max?: number; deep?: {list?: number[]}}"#;
@@ -45,13 +45,13 @@ fn server() -> Installed {
 /// reach the server.
 async fn check_refused(cases: &[(&str, Value, &[&str])]) {
     let server = server();
-    for way in WAYS {
-        let mut lazy = way.open(&only("ds", &server)).await;
+    for transport in WAYS {
+        let mut lazy = transport.open(&only("ds", &server)).await;
         let before = server.received();
         for (name, arguments, words) in cases {
-            let told = wrong(&lazy.exec("ds", name, arguments.clone()).await);
-            let message = told["error"].as_str().unwrap_or_default();
-            let about = format!("{} {name} {arguments}: {told}", lazy.way);
+            let reported = wrong(&lazy.exec("ds", name, arguments.clone()).await);
+            let message = reported["error"].as_str().unwrap_or_default();
+            let about = format!("{} {name} {arguments}: {reported}", lazy.transport);
             assert!(
                 message.starts_with("Argument validation failed: "),
                 "{about}"
@@ -59,18 +59,18 @@ async fn check_refused(cases: &[(&str, Value, &[&str])]) {
             for word in *words {
                 assert!(message.contains(word), "no {word} in {about}");
             }
-            assert!(told["tool_schema"].is_string(), "{about}");
+            assert!(reported["tool_schema"].is_string(), "{about}");
             if *name == "strict" {
-                assert_eq!(told["tool_schema"], TYPESCRIPT, "{about}");
+                assert_eq!(reported["tool_schema"], TYPESCRIPT, "{about}");
             }
         }
         assert_eq!(server.received(), before, "the server was asked");
     }
 }
 
-async fn passes(lazy: &mut Lazy, server: &Installed, tool: &str, arguments: &Value) {
+async fn passes(lazy: &mut LazyClient, server: &Installed, tool: &str, arguments: &Value) {
     let result = lazy.exec("ds", tool, arguments.clone()).await;
-    let about = format!("{} {tool} {arguments}: {result}", lazy.way);
+    let about = format!("{} {tool} {arguments}: {result}", lazy.transport);
     assert_ne!(result["isError"], true, "{about}");
     let said = format!(r#"ds called "{tool}" with {arguments}"#);
     assert_eq!(result["structuredContent"]["result"], said, "{about}");
@@ -136,8 +136,8 @@ async fn values_that_are_none_of_those() {
 #[tokio::test]
 async fn what_the_schema_allows_is_called() {
     let server = server();
-    for way in WAYS {
-        let mut lazy = way.open(&only("ds", &server)).await;
+    for transport in WAYS {
+        let mut lazy = transport.open(&only("ds", &server)).await;
         for (tool, arguments) in [
             (
                 "strict",
@@ -167,13 +167,13 @@ async fn what_the_schema_allows_is_called() {
 async fn long_arguments_are_checked_too() {
     let server = server();
     let long = "a".repeat(300_000);
-    for way in WAYS {
-        let mut lazy = way.open(&only("ds", &server)).await;
+    for transport in WAYS {
+        let mut lazy = transport.open(&only("ds", &server)).await;
         passes(&mut lazy, &server, "strict", &json!({ "path": long })).await;
         let result = lazy.exec("ds", "strict", json!({ "pth": long })).await;
         let error = &wrong(&result)["error"];
         let expected = "Argument validation failed: Missing required argument: 'path'; \
              Unknown argument: 'pth' (did you mean 'path'?)";
-        assert_eq!(error, expected, "{}", lazy.way);
+        assert_eq!(error, expected, "{}", lazy.transport);
     }
 }

@@ -3,7 +3,7 @@
 use narrows_testkit::scripted::{Installed, Script, Step};
 use serde_json::{Value, json};
 
-use super::{Lazy, WAYS, first_text, length, only, said, wrong};
+use super::{LazyClient, WAYS, first_text, length, only, said, wrong};
 use crate::gateway::with;
 
 const BUDGET: usize = 5_000;
@@ -35,7 +35,7 @@ fn within(server: &Installed) -> Value {
 }
 
 /// Reads the text of a receipt page by page, each within the budget.
-async fn read_back(lazy: &mut Lazy, id: &str) -> String {
+async fn read_back(lazy: &mut LazyClient, id: &str) -> String {
     let mut whole = String::new();
     let mut asked = json!({ "prune_id": id });
     loop {
@@ -62,21 +62,21 @@ fn receipt(result: &Value) -> String {
 #[tokio::test]
 async fn what_is_cut_comes_back_through_exec() {
     let server = long();
-    for way in WAYS {
-        let mut lazy = way.open(&within(&server)).await;
+    for transport in WAYS {
+        let mut lazy = transport.open(&within(&server)).await;
         for (tool, whole) in [("lines", lines()), ("rows", rows().to_string())] {
             let cut = lazy.exec("long", tool, json!({})).await;
-            assert!(length(&cut) <= BUDGET, "{} {tool}", lazy.way);
+            assert!(length(&cut) <= BUDGET, "{} {tool}", lazy.transport);
             let id = receipt(&cut);
             let way_back = format!(r#"exec("narrows", "recover_text", {{"prune_id": "{id}""#);
             let text = first_text(&cut);
             assert!(
                 text.contains("⟦narrows: ") && text.contains(&way_back),
                 "{} {tool}: {text}",
-                lazy.way
+                lazy.transport
             );
             let back = read_back(&mut lazy, &id).await;
-            assert!(back == whole, "{} {tool}: {back:.300}", lazy.way);
+            assert!(back == whole, "{} {tool}: {back:.300}", lazy.transport);
             let some = json!({ "prune_id": id, "head": 1 });
             let head = lazy.exec("narrows", "recover_text", some).await;
             assert_ne!(head["isError"], true, "{head}");
@@ -97,19 +97,19 @@ async fn the_way_back_is_told_under_the_name_that_leads_there() {
         .install();
     let shape = json!({ "max_chars": BUDGET, "prune": { "timeout_ms": 20_000 } });
     let config = with(only("narrows", &server), json!({ "shape": shape }));
-    for way in WAYS {
-        let mut lazy = way.open(&config).await;
+    for transport in WAYS {
+        let mut lazy = transport.open(&config).await;
         let cut = lazy.exec("narrows", "lines", json!({})).await;
         let id = receipt(&cut);
         let way_back = format!(r#""narrows_recover_text", {{"prune_id": "{id}""#);
         let text = first_text(&cut);
-        assert!(text.contains(&way_back), "{}: {text}", lazy.way);
+        assert!(text.contains(&way_back), "{}: {text}", lazy.transport);
         let asked = json!({ "prune_id": id, "head": 1 });
         let back = lazy.exec("narrows", "narrows_recover_text", asked).await;
         let first = lines().lines().next().map(str::to_owned);
         let said = first_text(&back).split_once('\n');
         let said = said.map(|(_, text)| text.trim_end().to_owned());
-        assert_eq!(said, first, "{}", lazy.way);
+        assert_eq!(said, first, "{}", lazy.transport);
     }
 }
 
@@ -117,8 +117,8 @@ async fn the_way_back_is_told_under_the_name_that_leads_there() {
 #[tokio::test]
 async fn the_way_back_can_be_inspected() {
     let server = long();
-    for way in WAYS {
-        let mut lazy = way.open(&within(&server)).await;
+    for transport in WAYS {
+        let mut lazy = transport.open(&within(&server)).await;
         let (names, description) = lazy.listed().await;
         assert_eq!(names, ["inspect", "exec"]);
         let line = "    - recover_text(prune_id, query?, ";
@@ -127,20 +127,23 @@ async fn the_way_back_can_be_inspected() {
             json!({ "server_name": "narrows" }),
             json!({ "server_name": "narrows", "tool_name": "recover_text" }),
         ] {
-            let told = lazy.inspect(asked.clone()).await;
-            let data = &told["structuredContent"]["result"];
+            let reported = lazy.inspect(asked.clone()).await;
+            let data = &reported["structuredContent"]["result"];
             let entry = data.get(0).unwrap_or(data);
-            assert_eq!(entry["server_name"], "narrows", "{asked}: {told}");
+            assert_eq!(entry["server_name"], "narrows", "{asked}: {reported}");
             assert_eq!(entry["name"], "recover_text");
             let schema = entry["input_schema"].as_str().unwrap_or_default();
             assert!(schema.starts_with("{prune_id: string; "), "{schema}");
         }
-        let told = wrong(&lazy.exec("narrows", "other", json!({})).await);
-        assert_eq!(told["error"], "Tool 'other' not found on server 'narrows'");
-        assert_eq!(told["available_tools"], json!(["recover_text"]));
+        let reported = wrong(&lazy.exec("narrows", "other", json!({})).await);
+        assert_eq!(
+            reported["error"],
+            "Tool 'other' not found on server 'narrows'"
+        );
+        assert_eq!(reported["available_tools"], json!(["recover_text"]));
         let unknown = json!({ "prune_id": "prn_01ARY000000000000000000042" });
-        let told = wrong(&lazy.exec("narrows", "recover_text", unknown).await);
-        assert_eq!(told["code"], "prune_id_not_found", "{told}");
+        let reported = wrong(&lazy.exec("narrows", "recover_text", unknown).await);
+        assert_eq!(reported["code"], "prune_id_not_found", "{reported}");
     }
 }
 
@@ -148,12 +151,12 @@ async fn the_way_back_can_be_inspected() {
 #[tokio::test]
 async fn without_budgets_there_is_no_way_back() {
     let server = long();
-    for way in WAYS {
-        let mut lazy = way.open(&only("long", &server)).await;
-        let told = wrong(&lazy.exec("narrows", "recover_text", json!({})).await);
-        assert_eq!(told["error"], "Server 'narrows' not found");
-        let told = wrong(&lazy.inspect(json!({ "server_name": "narrows" })).await);
-        assert_eq!(told["available_servers"], json!(["long"]));
+    for transport in WAYS {
+        let mut lazy = transport.open(&only("long", &server)).await;
+        let reported = wrong(&lazy.exec("narrows", "recover_text", json!({})).await);
+        assert_eq!(reported["error"], "Server 'narrows' not found");
+        let reported = wrong(&lazy.inspect(json!({ "server_name": "narrows" })).await);
+        assert_eq!(reported["available_servers"], json!(["long"]));
         let whole = lazy.exec("long", "lines", json!({})).await;
         assert!(said(&whole) == lines());
     }

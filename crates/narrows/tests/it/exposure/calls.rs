@@ -7,7 +7,7 @@ use narrows_testkit::LIMIT;
 use narrows_testkit::scripted::{Installed, Script, Step};
 use serde_json::{Value, json};
 
-use super::{Lazy, WAYS, errand, first_text, only, said, wrong};
+use super::{LazyClient, WAYS, errand, first_text, only, said, wrong};
 use crate::gateway::{config, text};
 
 fn busy() -> Script {
@@ -33,7 +33,7 @@ fn busy() -> Script {
         )
 }
 
-impl Lazy {
+impl LazyClient {
     /// Starts a call of `exec` with additional params next to its arguments.
     async fn begin(&mut self, tool: &str, more: Value) -> u64 {
         let mut params = json!({ "name": "exec", "arguments": errand("busy", tool, json!({})) });
@@ -46,9 +46,9 @@ impl Lazy {
 
 #[tokio::test]
 async fn a_slow_call_holds_up_no_other() {
-    for way in WAYS {
+    for transport in WAYS {
         let server = busy().install();
-        let mut lazy = way.open(&only("busy", &server)).await;
+        let mut lazy = transport.open(&only("busy", &server)).await;
         let slow = lazy.begin("slow", json!({})).await;
         let quick = [
             lazy.begin("quick", json!({})).await,
@@ -68,9 +68,9 @@ async fn a_slow_call_holds_up_no_other() {
 
 #[tokio::test]
 async fn progress_comes_under_the_clients_own_token() {
-    for way in WAYS {
+    for transport in WAYS {
         let server = busy().install();
-        let mut lazy = way.open(&only("busy", &server)).await;
+        let mut lazy = transport.open(&only("busy", &server)).await;
         let token = json!({ "_meta": { "progressToken": "mine" } });
         let id = lazy.begin("steps", token).await;
         for step in 1..=2 {
@@ -84,9 +84,9 @@ async fn progress_comes_under_the_clients_own_token() {
 
 #[tokio::test]
 async fn a_call_is_cancelled_where_it_runs() {
-    for way in WAYS {
+    for transport in WAYS {
         let server = busy().install();
-        let mut lazy = way.open(&only("busy", &server)).await;
+        let mut lazy = transport.open(&only("busy", &server)).await;
         let id = lazy.begin("wait", json!({})).await;
         server.reached("waiting").await;
         let why = json!({ "requestId": id, "reason": "enough" });
@@ -101,10 +101,10 @@ async fn a_call_is_cancelled_where_it_runs() {
 
 #[tokio::test]
 async fn a_server_asks_whoever_called_it() {
-    for way in WAYS {
+    for transport in WAYS {
         let server = busy().install();
         let able = json!({ "elicitation": {} });
-        let mut lazy = way.open_with(&only("busy", &server), able).await;
+        let mut lazy = transport.open_with(&only("busy", &server), able).await;
         let id = lazy.begin("ask", json!({})).await;
         let question = lazy.client.message("elicitation/create").await;
         assert_eq!(question["params"]["message"], "Sure?", "{question}");
@@ -118,9 +118,9 @@ async fn a_server_asks_whoever_called_it() {
 
 #[tokio::test]
 async fn what_is_said_besides_passes() {
-    for way in WAYS {
+    for transport in WAYS {
         let server = busy().install();
-        let mut lazy = way.open(&only("busy", &server)).await;
+        let mut lazy = transport.open(&only("busy", &server)).await;
         let meta = json!({ "_meta": { "trace": "t-1", "n": 1.5 } });
         let id = lazy.begin("echo", meta).await;
         let answer = lazy.client.answer_to(id).await;
@@ -134,9 +134,9 @@ async fn what_is_said_besides_passes() {
 #[tokio::test]
 async fn arguments_keep_their_every_byte() {
     let arguments = r#"{"z":1.0,"a":[1e2, 12345678901234567890123],"\u00e9":"\/"}"#;
-    for way in WAYS {
+    for transport in WAYS {
         let server = busy().install();
-        let mut lazy = way.open(&only("busy", &server)).await;
+        let mut lazy = transport.open(&only("busy", &server)).await;
         let asked =
             format!(r#"{{"server_name":"busy","tool_name":"quick","arguments":{arguments}}}"#);
         let request = format!(
@@ -159,14 +159,14 @@ async fn arguments_keep_their_every_byte() {
 #[tokio::test]
 async fn a_json_rpc_error_of_the_server_is_a_result_that_says_so() {
     let refusal = r#"{"code":-32042,"message":"Not today","data":{"until":[1.0,"Monday"]}}"#;
-    for way in WAYS {
+    for transport in WAYS {
         let server = Script::new("ds")
             .plain_tool("no")
             .plain_tool("mute")
             .on_tool("no", [Step::Error(refusal.into())])
             .on_tool("mute", [Step::Error(r#"{"code":-1}"#.into())])
             .install();
-        let mut lazy = way.open(&only("ds", &server)).await;
+        let mut lazy = transport.open(&only("ds", &server)).await;
         let result = lazy.exec("ds", "no", json!({})).await;
         let expected = json!({
             "error": "Not today",
@@ -187,11 +187,13 @@ async fn a_json_rpc_error_of_the_server_is_a_result_that_says_so() {
 /// The result states whether the call may have been carried out.
 #[tokio::test]
 async fn a_call_without_an_answer_in_time_is_a_result_that_says_so() {
-    for way in WAYS {
+    for transport in WAYS {
         let server = busy().install();
         let mut config = server.config();
         config["request_timeout_s"] = json!(0.2);
-        let mut lazy = way.open(&crate::gateway::config([("busy", config)])).await;
+        let mut lazy = transport
+            .open(&crate::gateway::config([("busy", config)]))
+            .await;
         let late = wrong(&lazy.exec("busy", "wait", json!({})).await);
         let expected = json!({
             "error": "Server 'busy' did not answer within 0.2 s",
@@ -207,7 +209,7 @@ async fn a_call_without_an_answer_in_time_is_a_result_that_says_so() {
 /// An error is data from the server, so it has a budget like any result.
 #[tokio::test]
 async fn a_long_json_rpc_error_is_cut_to_the_budget() {
-    for way in WAYS {
+    for transport in WAYS {
         let long: Vec<String> = (0..4_000).map(|row| format!("row {row} of it")).collect();
         let refusal = json!({ "code": 1, "message": "No", "data": long.join("\n") });
         let server = Script::new("ds")
@@ -216,7 +218,7 @@ async fn a_long_json_rpc_error_is_cut_to_the_budget() {
             .install();
         let shape = json!({ "shape": { "max_chars": 4_000 } });
         let config = crate::gateway::with(only("ds", &server), shape);
-        let mut lazy = way.open(&config).await;
+        let mut lazy = transport.open(&config).await;
         let result = lazy.exec("ds", "no", json!({})).await;
         assert_eq!(result["isError"], true, "{result}");
         assert!(super::length(&result) <= 4_000, "{result}");
@@ -230,20 +232,20 @@ fn beside() -> Installed {
 /// One server never starts, and one dies during a call.
 #[tokio::test]
 async fn a_server_that_fails_takes_nobody_along() {
-    for way in WAYS {
+    for transport in WAYS {
         let (server, beside) = (busy().install(), beside());
         let config = config([
             ("busy", server.config()),
             ("failed", json!({ "command": "false" })),
             ("beside", beside.config()),
         ]);
-        let mut lazy = way.open(&config).await;
+        let mut lazy = transport.open(&config).await;
         let (_, description) = lazy.listed().await;
         assert!(!description.contains("failed"), "{description}");
         let asked = errand("failed", "any", json!({}));
-        let told = lazy.client.call_tool("exec", asked).await;
-        assert!(told.to_string().contains("failed"), "{told}");
-        assert!(is_failure(&told), "{told}");
+        let reported = lazy.client.call_tool("exec", asked).await;
+        assert!(reported.to_string().contains("failed"), "{reported}");
+        assert!(is_failure(&reported), "{reported}");
 
         let died = errand("busy", "die", json!({}));
         let died = lazy.client.call_tool("exec", died).await;

@@ -62,22 +62,22 @@ fn as_documented(alpha: &str) -> String {
 
 #[tokio::test]
 async fn two_tools_tell_of_all_others_and_of_every_change() {
-    for way in WAYS {
+    for transport in WAYS {
         let (_servers, config) = servers();
-        let mut lazy = way.open(&config).await;
+        let mut lazy = transport.open(&config).await;
         let before = "    - grow(): The tool grow";
         let expected = (
             vec!["inspect".to_owned(), "exec".to_owned()],
             as_documented(before),
         );
-        assert_eq!(lazy.listed().await, expected, "{}", lazy.way);
+        assert_eq!(lazy.listed().await, expected, "{}", lazy.transport);
         lazy.exec("alpha", "grow", json!({})).await;
         lazy.client
             .message("notifications/tools/list_changed")
             .await;
         let after = format!("{before}\n    - new(): The tool new");
         let expected = (expected.0, as_documented(&after));
-        assert_eq!(lazy.listed().await, expected, "{}", lazy.way);
+        assert_eq!(lazy.listed().await, expected, "{}", lazy.transport);
         let new = lazy.exec("alpha", "new", json!({})).await;
         assert_eq!(new["isError"], Value::Null, "{new}");
     }
@@ -98,11 +98,11 @@ async fn check_listing(settings: Value, expected: &[&str]) {
     let two = Script::new("two").plain_tool("say").install();
     let config = config([("one", one.config()), ("two", two.config())]);
     let config = with(config, endpoint(settings.clone()));
-    for way in WAYS {
-        let mut lazy = way.open(&config).await;
+    for transport in WAYS {
+        let mut lazy = transport.open(&config).await;
         let (_, description) = lazy.listed().await;
         let lines: Vec<&str> = description.lines().skip(3).collect();
-        assert_eq!(lines, expected, "{} {settings}", lazy.way);
+        assert_eq!(lines, expected, "{} {settings}", lazy.transport);
         let limit = settings["listing_max_chars"].as_u64().unwrap_or(10_000);
         assert!(description.chars().count() as u64 <= limit);
     }
@@ -182,8 +182,8 @@ async fn a_listing_that_is_too_long_tells_less_and_says_so() {
     ] {
         let settings = json!({ "listing": listing, "listing_max_chars": limit });
         let config = with(config.clone(), endpoint(settings));
-        for way in WAYS {
-            let mut lazy = way.open(&config).await;
+        for transport in WAYS {
+            let mut lazy = transport.open(&config).await;
             let (_, description) = lazy.listed().await;
             assert!(description.chars().count() <= limit, "{description}");
             assert!(description.contains(line), "{description}");

@@ -31,8 +31,8 @@ const PATH: &str = "File path path path path path path path path path path";
 async fn check_schema(settings: Value, expected: Value) {
     let files = files();
     let config = with(only("files", &files), settings);
-    for way in WAYS {
-        let mut lazy = way.open(&config).await;
+    for transport in WAYS {
+        let mut lazy = transport.open(&config).await;
         let before = files.received();
         let asked = json!({ "server_name": "files", "tool_name": "read_file" });
         let one = lazy.inspect(asked).await;
@@ -40,7 +40,12 @@ async fn check_schema(settings: Value, expected: Value) {
             "description": "Reads a file\nwhole", "input_schema": expected });
         let structured = &one["structuredContent"]["result"];
         // The order of members must match, too.
-        assert_eq!(structured.to_string(), entry.to_string(), "{}", lazy.way);
+        assert_eq!(
+            structured.to_string(),
+            entry.to_string(),
+            "{}",
+            lazy.transport
+        );
         let all = lazy.inspect(json!({ "server_name": "files" })).await;
         let entries = &all["structuredContent"]["result"];
         assert_eq!(entries[0], entry);
@@ -86,8 +91,8 @@ async fn entries_are_told_in_the_wanted_form() {
         ("json", r#"[{"server_name":"files","name":"read_file","#),
     ] {
         let config = with(only("files", &files), json!({ "encoding": encoding }));
-        for way in WAYS {
-            let mut lazy = way.open(&config).await;
+        for transport in WAYS {
+            let mut lazy = transport.open(&config).await;
             let all = lazy.inspect(json!({ "server_name": "files" })).await;
             assert!(said(&all).starts_with(starts), "{encoding}: {all}");
             let compact = all["structuredContent"]["result"].to_string();
@@ -103,8 +108,8 @@ async fn entries_are_told_in_the_wanted_form() {
 #[tokio::test]
 async fn questions_that_cannot_be_answered() {
     let files = files();
-    for way in WAYS {
-        let mut lazy = way.open(&only("files", &files)).await;
+    for transport in WAYS {
+        let mut lazy = transport.open(&only("files", &files)).await;
         let unknown = lazy.inspect(json!({ "server_name": "zz" })).await;
         assert_eq!(
             wrong(&unknown),
@@ -125,8 +130,8 @@ async fn questions_that_cannot_be_answered() {
             json!({ "server_name": "files", "cursor": "x" }),
             json!({ "server_name": "files", "cursor": "eyJvZmZzZXQiOiA5fQ==" }),
         ] {
-            let told = wrong(&lazy.inspect(bad.clone()).await);
-            assert!(told["error"].is_string(), "{bad}: {told}");
+            let reported = wrong(&lazy.inspect(bad.clone()).await);
+            assert!(reported["error"].is_string(), "{bad}: {reported}");
         }
         // Harmless, so these arguments are accepted.
         let asked = json!({ "server_name": "files", "tool_name": null, "cursor": "" });
@@ -142,16 +147,16 @@ async fn questions_that_cannot_be_answered() {
 #[tokio::test]
 async fn long_instructions_come_along() {
     let words = "Read me first.\n".repeat(30);
-    for (instructions, told) in [("Short.", false), (&*words, true)] {
+    for (instructions, reported) in [("Short.", false), (&*words, true)] {
         let server = Script::new("s")
             .with(|script| script.instructions = Some(instructions.into()))
             .plain_tool("t")
             .install();
-        for way in WAYS {
-            let mut lazy = way.open(&only("s", &server)).await;
+        for transport in WAYS {
+            let mut lazy = transport.open(&only("s", &server)).await;
             let all = lazy.inspect(json!({ "server_name": "s" })).await;
             let second = &all["content"][1]["text"];
-            match told {
+            match reported {
                 true => assert_eq!(*second, format!("Instructions of s:\n{}", words.trim())),
                 false => assert!(second.is_null(), "{all}"),
             }
@@ -175,8 +180,8 @@ async fn pages_of_a_server_are_all_of_its_tools() {
     for encoding in ["auto", "json"] {
         let settings = json!({ "shape": { "max_chars": BUDGET }, "encoding": encoding });
         let config = with(only("many", &server), endpoint(settings));
-        for way in WAYS {
-            let mut lazy = way.open(&config).await;
+        for transport in WAYS {
+            let mut lazy = transport.open(&config).await;
             let before = server.received();
             let mut names = Vec::new();
             let mut pages = 0;
@@ -186,7 +191,7 @@ async fn pages_of_a_server_are_all_of_its_tools() {
                 pages += 1;
                 assert!(length(&page) <= BUDGET, "page {pages}: {}", length(&page));
                 let structured = &page["structuredContent"];
-                assert_eq!(structured["total"], 300, "{}", lazy.way);
+                assert_eq!(structured["total"], 300, "{}", lazy.transport);
                 let entries = structured["result"].as_array().expect("a list");
                 let name = |entry: &Value| entry["name"].as_str().unwrap_or_default().to_owned();
                 let first = names.len() + 1;
@@ -222,8 +227,8 @@ async fn one_tool_beyond_the_budget() {
         only("s", &server),
         json!({ "shape": { "max_chars": 1_500 } }),
     );
-    for way in WAYS {
-        let mut lazy = way.open(&config).await;
+    for transport in WAYS {
+        let mut lazy = transport.open(&config).await;
         let asked = json!({ "server_name": "s", "tool_name": "big" });
         let one = lazy.inspect(asked).await;
         assert!(length(&one) <= 1_500, "{one}");
@@ -250,8 +255,8 @@ async fn a_server_that_the_preset_does_not_name_tells_nothing() {
     let endpoints = endpoint(json!({ "expose": "lazy", "preset": "few" }));
     let config = with(config(servers), endpoints);
     let config = with(config, json!({ "presets": { "few": preset } }));
-    for way in WAYS {
-        let mut lazy = way.open(&config).await;
+    for transport in WAYS {
+        let mut lazy = transport.open(&config).await;
         lazy.listed().await;
         for asked in [
             json!({ "server_name": "closed" }),
@@ -260,7 +265,7 @@ async fn a_server_that_the_preset_does_not_name_tells_nothing() {
             let answer = lazy.client.call_tool("inspect", asked).await;
             let error = answer["error"]["message"].as_str().unwrap_or_default();
             let expected = "Server 'closed' is not allowed by current preset";
-            assert_eq!(error, expected, "{}: {answer}", lazy.way);
+            assert_eq!(error, expected, "{}: {answer}", lazy.transport);
         }
         let open = lazy.inspect(json!({ "server_name": "open" })).await;
         assert_eq!(open["structuredContent"]["result"], json!([]), "{open}");

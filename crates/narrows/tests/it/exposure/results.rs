@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Lazy, WAYS, Way, answering, errand, only, wrong};
+use super::{ClientTransport, LazyClient, WAYS, answering, errand, only, wrong};
 use crate::gateway::with;
 
 /// A tool's result, and the text and `structuredContent.result` that `exec` returns for it.
@@ -130,7 +130,7 @@ const AS_JSON: [Case; 2] = [
 ];
 
 /// Returns the whole response as text.
-async fn exec_text(lazy: &mut Lazy, tool: &str) -> String {
+async fn exec_text(lazy: &mut LazyClient, tool: &str) -> String {
     let params = json!({ "name": "exec", "arguments": errand("ds", tool, json!({})) });
     lazy.client.request("tools/call", params).await;
     lazy.client.next_text().await.expect("an answer")
@@ -140,11 +140,11 @@ async fn check(settings: Value, cases: &[&Case]) {
     let results: Vec<_> = cases.iter().map(|case| (case.name, case.result)).collect();
     let server = answering(&results);
     let config = with(only("ds", &server), settings.clone());
-    for way in WAYS {
-        let mut lazy = way.open(&config).await;
+    for transport in WAYS {
+        let mut lazy = transport.open(&config).await;
         for case in cases {
             let answer = exec_text(&mut lazy, case.name).await;
-            let about = format!("{} {} {settings}: {answer}", lazy.way, case.name);
+            let about = format!("{} {} {settings}: {answer}", lazy.transport, case.name);
             let parsed: Value = serde_json::from_str(&answer).expect("JSON");
             let content = &parsed["result"]["content"];
             assert_eq!(
@@ -206,12 +206,16 @@ async fn what_is_no_data_passes_as_it_is() {
     ];
     let results: Vec<_> = all.iter().map(|(name, it)| (*name, it.as_str())).collect();
     let server = answering(&results);
-    for way in WAYS {
-        let mut lazy = way.open(&only("ds", &server)).await;
+    for transport in WAYS {
+        let mut lazy = transport.open(&only("ds", &server)).await;
         for (name, result) in &all {
             let answer = exec_text(&mut lazy, name).await;
             let expected = format!(r#""result":{result}"#);
-            assert!(answer.contains(&expected), "{} {name}: {answer}", lazy.way);
+            assert!(
+                answer.contains(&expected),
+                "{} {name}: {answer}",
+                lazy.transport
+            );
         }
     }
 }
@@ -223,8 +227,8 @@ async fn data_beside_images_is_told_to_programs() {
         "both",
         r#"{"content":[{"type":"image","data":"aGk=","mimeType":"image/png"},{"type":"text","text":"x"}],"structuredContent":{"n":1.0},"_meta":{"own":1}}"#,
     )]);
-    for way in WAYS {
-        let mut lazy = way.open(&only("ds", &server)).await;
+    for transport in WAYS {
+        let mut lazy = transport.open(&only("ds", &server)).await;
         let answer = exec_text(&mut lazy, "both").await;
         for part in [
             r#""content":[{"type":"image","data":"aGk=","mimeType":"image/png"},{"type":"text","text":"x"}]"#,
@@ -239,15 +243,15 @@ async fn data_beside_images_is_told_to_programs() {
 #[tokio::test]
 async fn errors_say_what_there_is() {
     let server = answering(&[("get", r#"{"content":[]}"#)]);
-    for way in WAYS {
-        let mut lazy = way.open(&only("ds", &server)).await;
+    for transport in WAYS {
+        let mut lazy = transport.open(&only("ds", &server)).await;
         let before = server.received();
         let unknown = lazy.exec("zz", "get", json!({})).await;
         let expected = json!({ "error": "Server 'zz' not found", "available_servers": ["ds"] });
         assert_eq!(wrong(&unknown), expected);
-        let told = wrong(&lazy.exec("ds", "zz", json!({})).await);
-        assert_eq!(told["error"], "Tool 'zz' not found on server 'ds'");
-        assert_eq!(told["available_tools"], json!(["get"]));
+        let reported = wrong(&lazy.exec("ds", "zz", json!({})).await);
+        assert_eq!(reported["error"], "Tool 'zz' not found on server 'ds'");
+        assert_eq!(reported["available_tools"], json!(["get"]));
         for bad in [
             json!({}),
             json!({ "server_name": "ds" }),
@@ -258,8 +262,8 @@ async fn errors_say_what_there_is() {
             json!({ "server_name": "ds", "tool_name": "get", "args": {} }),
         ] {
             let answer = lazy.client.call_tool("exec", bad.clone()).await;
-            let told = wrong(&lazy.result(answer));
-            assert!(told["error"].is_string(), "{bad}: {told}");
+            let reported = wrong(&lazy.result(answer));
+            assert!(reported["error"].is_string(), "{bad}: {reported}");
         }
         assert_eq!(server.received(), before, "the server was asked");
     }
@@ -275,13 +279,13 @@ async fn older_clients_get_the_text_alone() {
             r#"{"content":[{"type":"resource_link","uri":"x://y","name":"y"}]}"#,
         ),
     ]);
-    for way in WAYS {
+    for transport in WAYS {
         for (revision, knows) in [
             ("2024-11-05", false),
             ("2025-03-26", false),
             ("2025-06-18", true),
         ] {
-            let mut lazy = opened(way, &only("ds", &server), revision).await;
+            let mut lazy = opened(transport, &only("ds", &server), revision).await;
             let rows = lazy.exec("ds", "rows", json!({})).await;
             assert_eq!(super::said(&rows), ROWS_TOON);
             assert_eq!(
@@ -292,19 +296,19 @@ async fn older_clients_get_the_text_alone() {
             let link = lazy.exec("ds", "link", json!({})).await;
             let kind = if knows { "resource_link" } else { "text" };
             assert_eq!(link["content"][0]["type"], kind, "{revision}: {link}");
-            let told = lazy.inspect(json!({ "server_name": "ds" })).await;
-            assert!(super::said(&told).contains("rows"));
+            let reported = lazy.inspect(json!({ "server_name": "ds" })).await;
+            assert!(super::said(&reported).contains("rows"));
             assert_eq!(
-                told["structuredContent"].is_object(),
+                reported["structuredContent"].is_object(),
                 knows,
-                "{revision}: {told}"
+                "{revision}: {reported}"
             );
         }
     }
 }
 
-async fn opened(way: Way, config: &Value, revision: &str) -> Lazy {
-    let mut lazy = way.connect(config).await;
+async fn opened(transport: ClientTransport, config: &Value, revision: &str) -> LazyClient {
+    let mut lazy = transport.connect(config).await;
     lazy.client.initialize(revision, json!({})).await;
     lazy
 }

@@ -99,8 +99,8 @@ async fn check(client: &mut Any) {
         json!({ "query": " " }),
         json!({ "query": "a", "limit": "x" }),
     ] {
-        let told = wrong(&search(client, bad.clone()).await);
-        assert!(told["error"].is_string(), "{bad}: {told}");
+        let reported = wrong(&search(client, bad.clone()).await);
+        assert!(reported["error"].is_string(), "{bad}: {reported}");
     }
 }
 
@@ -114,11 +114,11 @@ async fn check_calls(client: &mut Any) {
         let answer = client.call_tool(name, json!({})).await;
         assert!(text(&answer).contains("called"), "{answer}");
     }
-    let told = client
+    let reported = client
         .call_tool("inspect", json!({ "server_name": "files" }))
         .await;
-    let entries = &told["result"]["structuredContent"]["result"];
-    assert_eq!(entries.as_array().map(Vec::len), Some(2), "{told}");
+    let entries = &reported["result"]["structuredContent"]["result"];
+    assert_eq!(entries.as_array().map(Vec::len), Some(2), "{reported}");
 }
 
 #[tokio::test]

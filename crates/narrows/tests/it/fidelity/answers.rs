@@ -4,8 +4,8 @@ use narrows_testkit::raw::MCP_HEADERS;
 use narrows_testkit::scripted::{Script, Step};
 use serde_json::{Value, json};
 
-use super::{ODD, Servers, WAYS, over_http, over_stdio, result_of, same};
-use crate::gateway::{Gateway, Piped, config};
+use super::{FidelityServers, ODD, WAYS, over_http, over_stdio, result_of, same};
+use crate::gateway::{Gateway, StdioGateway, config};
 
 /// Items with a name, a URI and a template among unusual members.
 const ITEMS: &[&str] = &[
@@ -32,10 +32,10 @@ async fn errors_of_servers() {
             let steps = [Step::Error(error.into())];
             script.plain_tool(name).on_tool(name, steps)
         });
-    let servers = Servers::start(&script).await;
+    let servers = FidelityServers::start(&script).await;
     let gateway = Gateway::serve(&servers.config()).await;
     let mut session = gateway.session("/mcp").await;
-    let mut piped = Piped::open(&servers.config()).await;
+    let mut piped = StdioGateway::open(&servers.config()).await;
     for way in WAYS {
         for (name, error) in cases.clone() {
             let call = request("tools/call", &format!(r#"{{"name":"{way}__{name}"}}"#));
@@ -58,7 +58,7 @@ async fn answers_of_every_kind() {
         .on("prompts/get", [Step::reply(prompt)])
         .on("resources/read", [Step::reply(read)])
         .on("completion/complete", [Step::reply(complete)]);
-    let servers = Servers::start(&script).await;
+    let servers = FidelityServers::start(&script).await;
     let gateway = Gateway::serve(&servers.config()).await;
     for way in WAYS {
         let mut single = gateway.session(&format!("/servers/{way}/mcp")).await;
@@ -108,7 +108,7 @@ async fn lists_of_every_kind_where_servers_are_joined() {
     });
     let server = script.install();
     let servers = config([("s", server.config())]);
-    let mut piped = Piped::open(&servers).await;
+    let mut piped = StdioGateway::open(&servers).await;
     let renamed = [
         ITEMS[0].replace(r#""o\u006ee""#, r#""s__one""#),
         ITEMS[1].replace(r#""two""#, r#""s__two""#),

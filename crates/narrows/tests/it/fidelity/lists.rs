@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::{fixtures, on_one_line, over_http, over_stdio, result_of, same};
-use crate::gateway::{Gateway, Piped, Session, config, text};
+use crate::gateway::{Gateway, Session, StdioGateway, config, text};
 
 const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
 
@@ -23,12 +23,12 @@ struct Catalogue {
 /// Reads the catalogues from their files, including line breaks.
 fn catalogues() -> Vec<Catalogue> {
     #[derive(Deserialize)]
-    struct File<'a> {
+    struct CatalogueFile<'a> {
         #[serde(borrow)]
         tools: Vec<&'a RawValue>,
     }
     let read = |(id, text): (String, String)| {
-        let file: File<'_> = serde_json::from_str(&text).expect("JSON");
+        let file: CatalogueFile<'_> = serde_json::from_str(&text).expect("JSON");
         let tools = file.tools.iter().map(|tool| tool.get().to_owned());
         let tools = tools.collect();
         Catalogue { id, tools }
@@ -40,11 +40,11 @@ fn catalogues() -> Vec<Catalogue> {
 /// depend on the gateway's own parser.
 fn renamed(item: &str, name: &str) -> String {
     #[derive(Deserialize)]
-    struct Named<'a> {
+    struct NamedItem<'a> {
         #[serde(borrow)]
         name: &'a RawValue,
     }
-    let named: Named<'_> = serde_json::from_str(item).expect("an item with a name");
+    let named: NamedItem<'_> = serde_json::from_str(item).expect("an item with a name");
     let place = named.name.get();
     let at = place.as_ptr() as usize - item.as_ptr() as usize;
     let rest = &item[at + place.len()..];
@@ -118,7 +118,7 @@ async fn lists_of_servers_over_http() {
     let sent = joined(&catalogues, &published(&answer));
     same("joined", &answer, &sent);
 
-    let mut piped = Piped::open(&config).await;
+    let mut piped = StdioGateway::open(&config).await;
     let answer = over_stdio(&mut piped, LIST).await;
     same("on one line", result_of(&answer, "1"), &on_one_line(&sent));
 }
@@ -146,7 +146,7 @@ async fn lists_of_servers_over_stdio() {
         .collect();
     let ids = catalogues.iter().map(|catalogue| catalogue.id.as_str());
     let config = config(ids.zip(servers.iter().map(Installed::config)));
-    let mut piped = Piped::open(&config).await;
+    let mut piped = StdioGateway::open(&config).await;
     let answer = over_stdio(&mut piped, LIST).await;
     let answer = result_of(&answer, "1");
     same("joined", answer, &joined(&catalogues, &published(answer)));

@@ -3,8 +3,8 @@
 use narrows_testkit::scripted::Script;
 use serde_json::Value;
 
-use super::{LENGTH, LEVELS, ODD, Servers, WAYS, on_one_line, same};
-use crate::gateway::{Gateway, Piped};
+use super::{FidelityServers, LENGTH, LEVELS, ODD, WAYS, on_one_line, same};
+use crate::gateway::{Gateway, StdioGateway};
 
 /// Returns the params of the one message with this mark.
 #[track_caller]
@@ -47,7 +47,7 @@ fn request(params: &str) -> String {
 
 #[tokio::test]
 async fn params_reach_the_server_as_they_are() {
-    let servers = Servers::start(&Script::new("exact").plain_tool("any")).await;
+    let servers = FidelityServers::start(&Script::new("exact").plain_tool("any")).await;
     let gateway = Gateway::serve(&servers.config()).await;
     for (way, server) in WAYS.into_iter().zip(&servers.installed) {
         let joined = gateway.session("/mcp").await;
@@ -86,8 +86,8 @@ async fn params_reach_the_server_as_they_are() {
 
 #[tokio::test]
 async fn a_progress_token_is_all_that_changes() {
-    let servers = Servers::start(&Script::new("exact").plain_tool("any")).await;
-    let mut client = Piped::open(&servers.config()).await;
+    let servers = FidelityServers::start(&Script::new("exact").plain_tool("any")).await;
+    let mut client = StdioGateway::open(&servers.config()).await;
     for (way, server) in WAYS.into_iter().zip(&servers.installed) {
         let with = |token: &str, name: &str| {
             format!(

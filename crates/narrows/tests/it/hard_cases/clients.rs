@@ -4,7 +4,7 @@ use narrows_testkit::scripted::{Installed, Script, Served, Step};
 use narrows_testkit::{processes, until};
 use serde_json::{Value, json};
 
-use crate::gateway::{Gateway, Piped, Session, config, text};
+use crate::gateway::{Gateway, Session, StdioGateway, config, text};
 
 /// A server where `hold` returns its params once released, and `now` returns at once.
 fn holding() -> Script {
@@ -18,20 +18,20 @@ fn holding() -> Script {
 }
 
 /// A server over stdio or over HTTP.
-struct Server {
+struct RecordingServer {
     installed: Installed,
     served: Option<Served>,
 }
 
-impl Server {
-    async fn both(script: &Script) -> [Server; 2] {
+impl RecordingServer {
+    async fn both(script: &Script) -> [RecordingServer; 2] {
         let [piped, posted] = [script.install(), script.install()];
         let served = Some(posted.serve_http().await);
-        let piped = Server {
+        let piped = RecordingServer {
             installed: piped,
             served: None,
         };
-        let posted = Server {
+        let posted = RecordingServer {
             installed: posted,
             served,
         };
@@ -91,7 +91,7 @@ impl Server {
 
 #[tokio::test]
 async fn fifty_sessions_with_equal_ids_at_once() {
-    for server in Server::both(&holding()).await {
+    for server in RecordingServer::both(&holding()).await {
         let gateway = Gateway::serve(&server.config()).await;
         let mut calls = Vec::new();
         for number in 0..50 {
@@ -121,7 +121,7 @@ fn flood() -> Step {
 async fn a_client_that_stops_reading() {
     let script = Script::new("s").plain_tool("now").plain_tool("flood");
     let script = script.on_tool("flood", [flood(), Step::text("end")]);
-    for server in Server::both(&script).await {
+    for server in RecordingServer::both(&script).await {
         let gateway = Gateway::serve(&server.config()).await;
         let mut deaf = gateway.session("/mcp").await;
         let _unheard = deaf.listen(None).await;
@@ -149,7 +149,7 @@ async fn a_client_that_stops_reading() {
 
 #[tokio::test]
 async fn a_disconnect_is_no_cancellation_and_delete_is() {
-    for server in Server::both(&holding()).await {
+    for server in RecordingServer::both(&holding()).await {
         let gateway = Gateway::serve(&server.config()).await;
         let mut session = gateway.session("/mcp").await;
         let http = session.begin_tool("s__hold", json!({})).await;
@@ -161,7 +161,7 @@ async fn a_disconnect_is_no_cancellation_and_delete_is() {
         server.installed.reached("done").await;
         assert!(server.cancelled().is_empty());
     }
-    for server in Server::both(&holding()).await {
+    for server in RecordingServer::both(&holding()).await {
         let gateway = Gateway::serve(&server.config()).await;
         let mut session = gateway.session("/mcp").await;
         let left = session.begin_tool("s__hold", json!({})).await;
@@ -183,7 +183,7 @@ async fn a_disconnect_is_no_cancellation_and_delete_is() {
 /// The session has its own links, which end with it.
 #[tokio::test]
 async fn delete_cancels_over_links_of_its_own_too() {
-    for server in Server::both(&holding()).await {
+    for server in RecordingServer::both(&holding()).await {
         let gateway = Gateway::serve(&server.config()).await;
         let roots = json!({ "roots": {} });
         let mut session = gateway.session_with("/mcp", "2025-06-18", roots).await;
@@ -201,7 +201,7 @@ async fn delete_cancels_what_nobody_reads() {
     let heard = [Step::ask("ping", "{}"), Step::Reach("heard".into())];
     let steps = [flood()].into_iter().chain(heard).chain([Step::Stall]);
     let script = Script::new("s").plain_tool("flood").on_tool("flood", steps);
-    let [server, _] = Server::both(&script).await;
+    let [server, _] = RecordingServer::both(&script).await;
     let gateway = Gateway::serve(&server.config()).await;
     let mut session = gateway.session("/mcp").await;
     let _unread = session.begin_tool("s__flood", json!({})).await;
@@ -252,8 +252,8 @@ async fn what_a_client_missed_waits_for_it() {
 
 #[tokio::test]
 async fn the_end_of_stdin_cancels_at_once() {
-    for server in Server::both(&holding()).await {
-        let mut client = Piped::open(&server.config()).await;
+    for server in RecordingServer::both(&holding()).await {
+        let mut client = StdioGateway::open(&server.config()).await;
         client
             .request("tools/call", json!({ "name": "s__hold" }))
             .await;
@@ -303,11 +303,11 @@ async fn batches_where_the_revision_has_them() {
     assert_eq!(refused.status, 400);
     assert_eq!(refused.json()["error"]["code"], -32600);
 
-    let mut client = Piped::start(&config);
+    let mut client = StdioGateway::start(&config);
     client.initialize("2025-03-26", json!({})).await;
     client.send_text(&batch()).await;
     check_batch(&client.next().await);
-    let mut later = Piped::open(&config).await;
+    let mut later = StdioGateway::open(&config).await;
     later.send_text(&batch()).await;
     assert_eq!(later.next().await["error"]["code"], -32600);
     server.received_with("notifications/other").await;

@@ -8,7 +8,7 @@ use narrows_testkit::scripted::{Installed, Lists, Script, Step};
 use narrows_testkit::until;
 use serde_json::{Value, json};
 
-use crate::gateway::{Gateway, Piped, Session, column, config, error, text, with};
+use crate::gateway::{Gateway, Session, StdioGateway, column, config, error, text, with};
 
 fn progress(progress: u64) -> Step {
     Step::Progress { progress, total: 9 }
@@ -141,7 +141,7 @@ async fn a_call_that_takes_too_long_is_cancelled() {
     let server = server.on_tool("mute", [Step::Stall]).install();
     let mut short = server.config();
     short["request_timeout_s"] = json!(0.5);
-    let mut client = Piped::open(&config([("s", short)])).await;
+    let mut client = StdioGateway::open(&config([("s", short)])).await;
     let answer = client.call_tool("s__mute", json!({})).await;
     assert_eq!(
         error(&answer),
@@ -214,14 +214,14 @@ async fn check_changes(server: &Value) {
     let single_now = ["change", "new", "new", "x://new", "x://new/{id}"];
     let seen = [(&mut joined, &joined_now[..]), (&mut single, &single_now)];
     for ((session, now), mut news) in seen.into_iter().zip(news) {
-        let mut told = BTreeSet::new();
+        let mut reported = BTreeSet::new();
         // Every visible change has been announced, the last one last.
-        while told.len() < 3 || offered(session).await != now {
-            told.insert(news.message().await["method"].to_string());
+        while reported.len() < 3 || offered(session).await != now {
+            reported.insert(news.message().await["method"].to_string());
         }
         let kinds = ["prompts", "resources", "tools"];
         let all = kinds.map(|kind| format!("\"notifications/{kind}/list_changed\""));
-        assert_eq!(told, BTreeSet::from(all));
+        assert_eq!(reported, BTreeSet::from(all));
     }
     // A session without changes receives no notification: its stream ends empty.
     beside.delete().await;
@@ -452,7 +452,7 @@ async fn a_client_learns_how_many_notices_of_a_shared_link_were_dropped() {
 #[tokio::test]
 async fn a_client_on_stdio_learns_how_many_notices_were_dropped() {
     let server = talkative(line).install();
-    let mut client = Piped::open(&config([("s", server.config())])).await;
+    let mut client = StdioGateway::open(&config([("s", server.config())])).await;
     let id = client
         .request("tools/call", json!({ "name": "s__talk" }))
         .await;

@@ -5,7 +5,7 @@ use narrows_testkit::processes;
 use narrows_testkit::scripted::{Script, Step};
 use serde_json::{Value, json};
 
-use crate::gateway::{Gateway, Piped, Session, config, error, text};
+use crate::gateway::{Gateway, Session, StdioGateway, config, error, text};
 
 const REVISION: &str = "2025-06-18";
 
@@ -117,7 +117,7 @@ async fn a_client_that_cannot_be_asked() {
 async fn a_client_is_asked_only_what_it_declared() {
     let server = asking().install();
     let config = config([("asker", server.config())]);
-    let mut client = Piped::start(&config);
+    let mut client = StdioGateway::start(&config);
     client.initialize(REVISION, json!({ "sampling": {} })).await;
     let answer = client.call_tool("asker__where", json!({})).await;
     assert!(text(&answer).contains("-32601"), "{answer}");
@@ -163,7 +163,7 @@ async fn a_server_gets_its_answer_under_its_own_id() {
     let steps = ids.map(ask).into_iter().chain([Step::Wait("go".into())]);
     let server = Script::new("asker").plain_tool("odd");
     let server = server.on_tool("odd", steps).install();
-    let mut client = Piped::start(&config([("asker", server.config())]));
+    let mut client = StdioGateway::start(&config([("asker", server.config())]));
     client
         .initialize(REVISION, json!({ "elicitation": {} }))
         .await;
@@ -213,7 +213,7 @@ async fn a_question_that_is_withdrawn() {
         Step::text("never mind"),
     ];
     let server = server.on_tool("fickle", steps).install();
-    let mut client = Piped::start(&config([("asker", server.config())]));
+    let mut client = StdioGateway::start(&config([("asker", server.config())]));
     client.initialize(REVISION, json!({ "roots": {} })).await;
     let call = client
         .request("tools/call", json!({ "name": "asker__fickle" }))
@@ -236,7 +236,7 @@ async fn a_question_that_is_withdrawn() {
 async fn a_question_outside_of_calls() {
     let server = asking().after_initialized([Step::ask("roots/list", "{}")]);
     let server = server.install();
-    let mut client = Piped::start(&config([("asker", server.config())]));
+    let mut client = StdioGateway::start(&config([("asker", server.config())]));
     client.initialize(REVISION, json!({ "roots": {} })).await;
     let question = client.message("roots/list").await;
     assert_eq!(question["id"], "asker:1");

@@ -4,7 +4,7 @@ use narrows_testkit::scripted::{Installed, Script, Step};
 use narrows_testkit::{processes, until};
 use serde_json::{Value, json};
 
-use crate::gateway::{Gateway, Piped, Session, config, error, text, with};
+use crate::gateway::{Gateway, Session, StdioGateway, config, error, text, with};
 
 /// A working server with one tool.
 fn good() -> Installed {
@@ -123,7 +123,7 @@ async fn a_server_that_prints_garbage() {
         .on_tool("work", say().chain([Step::text("done")]))
         .install();
     let config = config([("messy", messy.config())]);
-    let mut client = Piped::open(&config).await;
+    let mut client = StdioGateway::open(&config).await;
     for _ in 0..3 {
         let answer = client.call_tool("messy__work", json!({})).await;
         assert_eq!(text(&answer), "done");
@@ -146,7 +146,7 @@ async fn a_server_that_answers_what_nobody_asked() {
         ])
         .on_tool("twice", [Step::text("first"), Step::text("second")])
         .install();
-    let mut client = Piped::open(&config([("eager", eager.config())])).await;
+    let mut client = StdioGateway::open(&config([("eager", eager.config())])).await;
     for _ in 0..3 {
         let answer = client.call_tool("eager__twice", json!({})).await;
         assert_eq!(text(&answer), "first");
@@ -247,7 +247,7 @@ async fn a_server_over_http_that_breaks_off_in_a_call() {
 async fn check_too_large(server: &Value) {
     let config = config([("s", server.clone())]);
     let limits = json!({ "limits": { "max_message_bytes": 100_000 } });
-    let mut client = Piped::open(&with(config, limits)).await;
+    let mut client = StdioGateway::open(&with(config, limits)).await;
     for _ in 0..2 {
         let answer = client.call_tool("s__large", json!({})).await;
         assert_eq!(
@@ -304,7 +304,7 @@ async fn a_slow_server_is_announced_when_it_comes() {
     let good = good();
     let config = config([("slow", slow.config()), ("good", good.config())]);
     let config = with(config, json!({ "initialize_wait_s": 0, "list_wait_s": 0 }));
-    let mut client = Piped::open(&config).await;
+    let mut client = StdioGateway::open(&config).await;
     let first = client.call("tools/list", json!({})).await;
     let names = |list: &Value| list["result"]["tools"].as_array().map_or(0, Vec::len);
     assert!(names(&first) <= 1, "{first}");
@@ -323,7 +323,7 @@ async fn a_client_that_lists_at_once_never_sees_an_empty_list() {
     let good = good();
     let config = config([("good", good.config())]);
     for _ in 0..30 {
-        let mut client = Piped::start(&config);
+        let mut client = StdioGateway::start(&config);
         // Sent together, so that the list is requested at the earliest possible moment.
         let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
             "clientInfo": { "name": "hasty", "version": "1" } });

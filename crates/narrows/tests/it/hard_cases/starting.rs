@@ -5,7 +5,7 @@ use narrows_testkit::raw::{Any, Sse, Streamable, WebSocket};
 use narrows_testkit::scripted::{Installed, Script, Step};
 use serde_json::{Value, json};
 
-use crate::gateway::{Gateway, Piped, REVISION, column, config, text, with};
+use crate::gateway::{Gateway, REVISION, StdioGateway, column, config, text, with};
 use crate::program::Folder;
 
 /// Longer than any test runs.
@@ -29,7 +29,7 @@ fn slow() -> (Installed, Value) {
 /// gateway, whose folder must be kept.
 async fn on_every_way_in(gateway: &Gateway, config: &Value) -> (Vec<(&'static str, Any)>, Folder) {
     let address = gateway.address();
-    let (piped, folder) = Piped::start(config).into_parts();
+    let (piped, folder) = StdioGateway::start(config).into_parts();
     let clients = vec![
         ("stdio", piped.boxed()),
         ("http", Streamable::at(address, "/mcp").boxed()),
@@ -56,12 +56,12 @@ async fn a_hanging_server_does_not_hold_up_initialize_on_any_way_in() {
     for (way, client) in &mut clients {
         let hello = client.initialize(REVISION, json!({})).await;
         for category in ["tools", "prompts", "resources"] {
-            let told = &hello["capabilities"][category]["listChanged"];
-            assert_eq!(told, true, "{way}: {category} of {hello}");
+            let reported = &hello["capabilities"][category]["listChanged"];
+            assert_eq!(reported, true, "{way}: {category} of {hello}");
         }
         for category in ["completions", "logging"] {
-            let told = &hello["capabilities"][category];
-            assert!(told.is_object(), "{way}: {category} of {hello}");
+            let reported = &hello["capabilities"][category];
+            assert!(reported.is_object(), "{way}: {category} of {hello}");
         }
     }
     // The list request waits for the server and then contains its tools.

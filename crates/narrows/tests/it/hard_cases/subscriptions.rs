@@ -29,16 +29,16 @@ fn script() -> Script {
 }
 
 /// A session and its general event stream.
-struct Listener {
+struct SubscribedSession {
     session: Session,
-    news: Events,
+    updates: Events,
 }
 
-impl Listener {
-    async fn open(gateway: &Gateway, path: &str) -> Listener {
+impl SubscribedSession {
+    async fn open(gateway: &Gateway, path: &str) -> SubscribedSession {
         let session = gateway.session(path).await;
-        let news = session.listen(None).await;
-        Listener { session, news }
+        let updates = session.listen(None).await;
+        SubscribedSession { session, updates }
     }
 
     async fn subscribe(&mut self, uri: &str) {
@@ -55,16 +55,16 @@ impl Listener {
     }
 
     /// Ends the session and returns the URIs of all updates received before.
-    async fn heard(mut self) -> Vec<String> {
+    async fn received_updates(mut self) -> Vec<String> {
         // Messages in flight arrive before the response.
         self.session.call("ping", json!({})).await;
-        let mut heard = Vec::new();
+        let mut received_updates = Vec::new();
         self.session.delete().await;
-        while let Some(event) = self.news.next().await {
+        while let Some(event) = self.updates.next().await {
             if !event.data.is_empty() {
                 let notice = event.json();
                 assert_eq!(notice["method"], "notifications/resources/updated");
-                heard.push(
+                received_updates.push(
                     notice["params"]["uri"]
                         .as_str()
                         .unwrap_or_default()
@@ -72,11 +72,11 @@ impl Listener {
                 );
             }
         }
-        heard
+        received_updates
     }
 
     async fn next(&mut self) -> String {
-        let notice = self.news.message().await;
+        let notice = self.updates.message().await;
         assert_eq!(
             notice["method"], "notifications/resources/updated",
             "{notice}"
@@ -88,7 +88,7 @@ impl Listener {
     }
 }
 
-async fn tell(session: &mut Session, name: &str) {
+async fn notify_update(session: &mut Session, name: &str) {
     let answer = session.call_tool(&format!("s__{name}"), json!({})).await;
     assert_eq!(text(&answer), "said");
 }
@@ -109,27 +109,27 @@ fn asked(server: &Installed) -> Vec<String> {
 async fn an_update_reaches_those_who_subscribed() {
     let server = script().install();
     let gateway = Gateway::serve(&config([("s", server.config())])).await;
-    let mut both = Listener::open(&gateway, "/mcp").await;
-    let mut one = Listener::open(&gateway, "/servers/s/mcp").await;
-    let none = Listener::open(&gateway, "/mcp").await;
+    let mut both = SubscribedSession::open(&gateway, "/mcp").await;
+    let mut one = SubscribedSession::open(&gateway, "/servers/s/mcp").await;
+    let none = SubscribedSession::open(&gateway, "/mcp").await;
     let mut caller = gateway.session("/mcp").await;
     both.subscribe("x://a").await;
     both.subscribe("x://b").await;
     one.subscribe("x://b").await;
-    tell(&mut caller, "a").await;
+    notify_update(&mut caller, "a").await;
     assert_eq!(both.next().await, "x://a");
-    tell(&mut caller, "b").await;
+    notify_update(&mut caller, "b").await;
     assert_eq!(both.next().await, "x://b");
     assert_eq!(one.next().await, "x://b");
-    assert_eq!(none.heard().await, Vec::<String>::new());
+    assert_eq!(none.received_updates().await, Vec::<String>::new());
     // After one session unsubscribes, the server must keep notifying the other.
     both.unsubscribe("x://b").await;
-    tell(&mut caller, "b").await;
+    notify_update(&mut caller, "b").await;
     assert_eq!(one.next().await, "x://b");
     assert!(!asked(&server).contains(&r#""resources/unsubscribe" "x://b""#.to_owned()));
-    assert_eq!(both.heard().await, Vec::<String>::new());
+    assert_eq!(both.received_updates().await, Vec::<String>::new());
     // The last session ends without unsubscribing.
-    assert_eq!(one.heard().await, Vec::<String>::new());
+    assert_eq!(one.received_updates().await, Vec::<String>::new());
     until("the server may forget both", || {
         let asked = asked(&server);
         ["x://a", "x://b"]
@@ -144,11 +144,11 @@ async fn an_update_reaches_those_who_subscribed() {
 async fn a_stranger_cannot_unsubscribe_others() {
     let server = script().install();
     let gateway = Gateway::serve(&config([("s", server.config())])).await;
-    let mut one = Listener::open(&gateway, "/mcp").await;
-    let mut stranger = Listener::open(&gateway, "/mcp").await;
+    let mut one = SubscribedSession::open(&gateway, "/mcp").await;
+    let mut stranger = SubscribedSession::open(&gateway, "/mcp").await;
     one.subscribe("x://a").await;
     stranger.unsubscribe("x://a").await;
-    tell(&mut stranger.session, "a").await;
+    notify_update(&mut stranger.session, "a").await;
     assert_eq!(one.next().await, "x://a");
     assert_eq!(asked(&server), [r#""resources/subscribe" "x://a""#]);
 }
@@ -158,13 +158,13 @@ async fn a_stranger_cannot_unsubscribe_others() {
 async fn an_update_of_a_part() {
     let server = script().install();
     let gateway = Gateway::serve(&config([("s", server.config())])).await;
-    let mut one = Listener::open(&gateway, "/mcp").await;
+    let mut one = SubscribedSession::open(&gateway, "/mcp").await;
     let mut caller = gateway.session("/mcp").await;
     one.subscribe("x://a").await;
     one.subscribe("x://a/1").await;
-    tell(&mut caller, "ab").await;
-    tell(&mut caller, "a/1").await;
-    tell(&mut caller, "a").await;
+    notify_update(&mut caller, "ab").await;
+    notify_update(&mut caller, "a/1").await;
+    notify_update(&mut caller, "a").await;
     assert_eq!(one.next().await, "x://a/1");
     assert_eq!(one.next().await, "x://a");
 }
@@ -179,7 +179,7 @@ async fn an_update_that_comes_at_once() {
     let server = script.install();
     let gateway = Gateway::serve(&config([("s", server.config())])).await;
     for _ in 0..10 {
-        let mut one = Listener::open(&gateway, "/mcp").await;
+        let mut one = SubscribedSession::open(&gateway, "/mcp").await;
         one.subscribe("x://a").await;
         assert_eq!(one.next().await, "x://a");
     }
@@ -192,13 +192,13 @@ async fn a_subscription_that_is_refused() {
     let script = script().rule("resources/subscribe", Some("x://a"), [refusal]);
     let server = script.install();
     let gateway = Gateway::serve(&config([("s", server.config())])).await;
-    let mut one = Listener::open(&gateway, "/mcp").await;
+    let mut one = SubscribedSession::open(&gateway, "/mcp").await;
     let uri = json!({ "uri": "x://a" });
     let answer = one.session.call("resources/subscribe", uri).await;
     assert_eq!(answer["error"]["code"], -32002);
     one.subscribe("x://b").await;
-    tell(&mut one.session, "a").await;
-    tell(&mut one.session, "b").await;
+    notify_update(&mut one.session, "a").await;
+    notify_update(&mut one.session, "b").await;
     assert_eq!(one.next().await, "x://b");
 }
 
@@ -210,7 +210,7 @@ async fn an_update_comes_under_the_uri_that_was_used() {
     let endpoints = json!({ "endpoints": { "wrapped": { "uris": "wrapped" } } });
     let gateway = Gateway::serve(&with(config, endpoints)).await;
     for path in ["/mcp", "/mcp/wrapped"] {
-        let mut one = Listener::open(&gateway, path).await;
+        let mut one = SubscribedSession::open(&gateway, path).await;
         let list = one.session.call("resources/list", json!({})).await;
         let uris = column(&list, "resources", "uri");
         let wrapped: Vec<&str> = uris
@@ -234,10 +234,10 @@ async fn an_update_comes_under_the_uri_that_was_used() {
             .await;
         let contents = &read["result"]["contents"][0];
         assert_eq!(contents["text"], r#"s reads "x://a/1""#, "{read}");
-        assert_eq!(one.heard().await, Vec::<String>::new());
+        assert_eq!(one.received_updates().await, Vec::<String>::new());
     }
     // On the server's own endpoint the URI is unchanged, even while other endpoints wrap it.
-    let mut own = Listener::open(&gateway, "/servers/t/mcp").await;
+    let mut own = SubscribedSession::open(&gateway, "/servers/t/mcp").await;
     own.subscribe("x://a").await;
     own.session.call_tool("a", json!({})).await;
     assert_eq!(own.next().await, "x://a");
@@ -248,19 +248,19 @@ async fn an_update_comes_under_the_uri_that_was_used() {
 async fn subscriptions_over_links_of_their_own() {
     let server = script().install();
     let gateway = Gateway::serve(&config([("s", server.config())])).await;
-    let mut shared = Listener::open(&gateway, "/mcp").await;
+    let mut shared = SubscribedSession::open(&gateway, "/mcp").await;
     shared.subscribe("x://a").await;
     let able = json!({ "roots": {} });
     let session = gateway.session_with("/mcp", "2025-11-25", able).await;
-    let news = session.listen(None).await;
-    let mut own = Listener { session, news };
+    let updates = session.listen(None).await;
+    let mut own = SubscribedSession { session, updates };
     own.subscribe("x://a").await;
-    tell(&mut own.session, "a").await;
+    notify_update(&mut own.session, "a").await;
     assert_eq!(own.next().await, "x://a");
-    assert_eq!(own.heard().await, Vec::<String>::new());
-    tell(&mut shared.session, "a").await;
+    assert_eq!(own.received_updates().await, Vec::<String>::new());
+    notify_update(&mut shared.session, "a").await;
     assert_eq!(shared.next().await, "x://a");
-    assert_eq!(shared.heard().await, Vec::<String>::new());
+    assert_eq!(shared.received_updates().await, Vec::<String>::new());
 }
 
 /// The gateway subscribes again after a server restarts.
@@ -278,10 +278,10 @@ async fn subscriptions_outlive_the_server() {
         asked(&server).len() == 2
     })
     .await;
-    let mut news = session.listen(None).await;
-    tell(&mut session, "a").await;
+    let mut updates = session.listen(None).await;
+    notify_update(&mut session, "a").await;
     loop {
-        let notice = news.message().await;
+        let notice = updates.message().await;
         if notice["method"] == "notifications/resources/updated" {
             assert_eq!(notice["params"]["uri"], "x://a");
             break;

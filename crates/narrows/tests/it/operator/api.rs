@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use expect_test::Expect;
 use serde_json::{Value, json};
 
-use crate::program::{Folder, Ran};
+use crate::program::{Folder, ProgramOutput};
 
 /// The token of the runtime file, which no output may contain.
 pub(crate) const TOKEN: &str = "nra_canary-of-the-run-0123456789";
@@ -26,7 +26,7 @@ pub(crate) enum Reply {
 
 /// A scripted gateway. For each request line, such as `GET /servers`, it sends the given responses
 /// in turn and repeats the last one.
-pub(crate) struct Api {
+pub(crate) struct FakeAdminApi {
     pub(crate) folder: Folder,
     pub(crate) address: String,
     asked: Arc<Mutex<Vec<String>>>,
@@ -34,8 +34,8 @@ pub(crate) struct Api {
 
 type Script = Vec<(&'static str, Vec<Reply>)>;
 
-impl Api {
-    pub(crate) fn new(script: Vec<(&'static str, Vec<Reply>)>) -> Api {
+impl FakeAdminApi {
+    pub(crate) fn new(script: Vec<(&'static str, Vec<Reply>)>) -> FakeAdminApi {
         let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
         let address = listener
             .local_addr()
@@ -49,7 +49,7 @@ impl Api {
                 std::thread::spawn(move || serve(stream, &script, &seen));
             }
         });
-        let api = Api {
+        let api = FakeAdminApi {
             folder: Folder::new(),
             address,
             asked,
@@ -59,19 +59,19 @@ impl Api {
     }
 
     /// Creates a gateway for one request with one response.
-    pub(crate) fn json(request: &'static str, status: u16, body: Value) -> Api {
-        Api::new(vec![(request, vec![Reply::Json(status, body)])])
+    pub(crate) fn json(request: &'static str, status: u16, body: Value) -> FakeAdminApi {
+        FakeAdminApi::new(vec![(request, vec![Reply::Json(status, body)])])
     }
 
     /// Runs a command and checks that its output does not contain the token.
     #[track_caller]
-    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+    pub(crate) fn run(&self, arguments: &[&str]) -> ProgramOutput {
         self.hidden(self.folder.run(arguments))
     }
 
     /// Does the same with text on stdin.
     #[track_caller]
-    pub(crate) fn run_with_input(&self, arguments: &[&str], input: &str) -> Ran {
+    pub(crate) fn run_with_input(&self, arguments: &[&str], input: &str) -> ProgramOutput {
         self.hidden(self.folder.run_with_input(arguments, input))
     }
 
@@ -91,11 +91,11 @@ impl Api {
     }
 
     #[track_caller]
-    pub(crate) fn compare(&self, ran: &Ran, expected: Expect) {
+    pub(crate) fn compare(&self, ran: &ProgramOutput, expected: Expect) {
         expected.assert_eq(&format!("{}{}", self.asked(), self.shown(ran)));
     }
 
-    pub(crate) fn shown(&self, ran: &Ran) -> String {
+    pub(crate) fn shown(&self, ran: &ProgramOutput) -> String {
         let folder = self.folder.path().display().to_string();
         let (_, port) = self.address.rsplit_once(':').expect("it has a port");
         ran.shown()
@@ -105,7 +105,7 @@ impl Api {
     }
 
     #[track_caller]
-    fn hidden(&self, ran: Ran) -> Ran {
+    fn hidden(&self, ran: ProgramOutput) -> ProgramOutput {
         let shown = ran.shown();
         assert!(!shown.contains(TOKEN), "the token is printed: {shown}");
         ran

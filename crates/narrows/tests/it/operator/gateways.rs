@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use super::api::{Api, announce};
-use crate::program::{Folder, Running};
+use super::api::{FakeAdminApi, announce};
+use crate::program::{Folder, RunningProgram};
 
-fn no_servers() -> Api {
-    Api::json("GET /servers", 200, json!({ "servers": [] }))
+fn no_servers() -> FakeAdminApi {
+    FakeAdminApi::json("GET /servers", 200, json!({ "servers": [] }))
 }
 
 /// Returns the path of the runtime file.
@@ -32,7 +32,7 @@ fn of_several_gateways_one_has_to_be_chosen() {
     );
     // A second gateway, which does not have to respond.
     announce(&api.folder, "127.0.0.1:1", Some("/elsewhere/narrows.json"));
-    let told = |arguments: &[&str]| {
+    let reported = |arguments: &[&str]| {
         let shown = api.shown(&api.run(arguments));
         shown.replace(&std::process::id().to_string(), "PID")
     };
@@ -45,7 +45,7 @@ fn of_several_gateways_one_has_to_be_chosen() {
           http://ADDRESS  process PID, HOME/own.json
           help: choose one with --url or --config
     "#]]
-    .assert_eq(&told(&["servers"]));
+    .assert_eq(&reported(&["servers"]));
     expect![[r#"
         exit 1
         --- stdout
@@ -54,7 +54,7 @@ fn of_several_gateways_one_has_to_be_chosen() {
           http://127.0.0.1:1  process PID, /elsewhere/narrows.json
           http://ADDRESS  process PID, HOME/own.json
     "#]]
-    .assert_eq(&told(&["servers", "--config", "other.json"]));
+    .assert_eq(&reported(&["servers", "--config", "other.json"]));
     assert_eq!(api.asked(), "");
     for arguments in [
         &["servers", "--config", "own.json"][..],
@@ -152,8 +152,8 @@ fn wrong_addresses_and_token_files_are_wrong_usage() {
     ] {
         let ran = api.run(&[&["servers"], arguments].concat());
         assert_eq!(ran.code, Some(2), "{arguments:?}: {}", ran.shown());
-        let told = ran.stderr.contains("nra_") || ran.stderr.contains("hidden-word");
-        assert!(!told, "{arguments:?}: {}", ran.shown());
+        let reported = ran.stderr.contains("nra_") || ran.stderr.contains("hidden-word");
+        assert!(!reported, "{arguments:?}: {}", ran.shown());
     }
     assert_eq!(api.asked(), "");
 }
@@ -205,7 +205,8 @@ fn files_that_others_can_read_are_not_believed() {
 fn a_gateway_tells_where_it_is_while_it_runs() {
     let folder = Folder::with(r#"{"mcpServers": {"demo": {"type": "builtin"}}}"#);
     let start = || {
-        let mut running = Running::start(folder.command(&["serve", "--listen", "127.0.0.1:0"]));
+        let mut running =
+            RunningProgram::start(folder.command(&["serve", "--listen", "127.0.0.1:0"]));
         let port = running.port();
         (running, port)
     };
@@ -248,16 +249,16 @@ fn a_gateway_without_a_home_runs_without_the_file() {
     let mut command =
         folder.command(&["serve", "--listen", "127.0.0.1:0", "--log-format", "human"]);
     command.env_remove("HOME");
-    let mut running = Running::start(command);
+    let mut running = RunningProgram::start(command);
     let mut byte = [0];
     // Text before the address is read together with it.
     let mut stderr = running.child.stderr.take().expect("stderr is a pipe");
-    let mut told = Vec::new();
-    while !told.ends_with(b"/ws\n") && stderr.read_exact(&mut byte).is_ok() {
-        told.push(byte[0]);
+    let mut reported = Vec::new();
+    while !reported.ends_with(b"/ws\n") && stderr.read_exact(&mut byte).is_ok() {
+        reported.push(byte[0]);
     }
-    let told = String::from_utf8_lossy(&told);
-    assert!(told.contains("there is no runtime file"), "{told}");
+    let reported = String::from_utf8_lossy(&reported);
+    assert!(reported.contains("there is no runtime file"), "{reported}");
     running.signal("TERM");
     assert_eq!(running.wait().code, Some(0));
 }

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use super::api::{Api, Reply, change, error};
+use super::api::{FakeAdminApi, Reply, change, error};
 
 fn presets() -> Value {
     json!({ "presets": [
@@ -15,7 +15,7 @@ fn presets() -> Value {
 
 #[test]
 fn presets_are_listed_and_shown() {
-    let api = || Api::json("GET /presets", 200, presets());
+    let api = || FakeAdminApi::json("GET /presets", 200, presets());
     api().check(
         &["presets"],
         expect![[r#"
@@ -67,14 +67,14 @@ fn presets_are_listed_and_shown() {
         let printed: Value = serde_json::from_str(&ran.stdout).expect("JSON");
         assert_eq!(printed, expected);
     }
-    let api = Api::json("GET /presets", 200, json!({ "presets": [] }));
+    let api = FakeAdminApi::json("GET /presets", 200, json!({ "presets": [] }));
     assert_eq!(api.run(&["presets"]).stdout, "there are no presets\n");
 }
 
 #[test]
 fn a_preset_is_put_from_a_file_or_from_stdin() {
     let changed = change(json!({ "presets": ["a/b"], "saved_to": "/x/narrows.json" }));
-    let api = Api::json("PUT /presets/a%2Fb?save=true", 201, changed);
+    let api = FakeAdminApi::json("PUT /presets/a%2Fb?save=true", 201, changed);
     api.folder
         .write("preset.json", "{ \"tools\": [\"files/*\"], // all\n }");
     api.check(
@@ -91,7 +91,7 @@ fn a_preset_is_put_from_a_file_or_from_stdin() {
             --- stderr
         "#]],
     );
-    let api = Api::json(
+    let api = FakeAdminApi::json(
         "PUT /presets/p?save=false",
         200,
         change(json!({ "presets": ["p"] })),
@@ -131,7 +131,7 @@ fn a_preset_is_put_from_a_file_or_from_stdin() {
 fn a_preset_is_taken_away() {
     let changed =
         change(json!({ "presets": ["p"], "warnings": ["endpoint 'lazy' has no preset now"] }));
-    let api = Api::json("DELETE /presets/p?save=false", 200, changed);
+    let api = FakeAdminApi::json("DELETE /presets/p?save=false", 200, changed);
     api.check(
         &["presets", "delete", "p"],
         expect![[r#"
@@ -147,7 +147,7 @@ fn a_preset_is_taken_away() {
     "#]],
     );
     let busy = "preset 'p' is in force at default";
-    Api::new(vec![(
+    FakeAdminApi::new(vec![(
         "DELETE /presets/p?save=false",
         vec![error(422, "invalid", busy)],
     )])
@@ -168,7 +168,7 @@ fn a_preset_is_taken_away() {
 #[test]
 fn a_preset_is_put_in_force() {
     let changed = change(json!({ "endpoints": ["default"] }));
-    Api::json(
+    FakeAdminApi::json(
         "PUT /endpoints/default/preset?save=false",
         200,
         changed.clone(),
@@ -187,7 +187,7 @@ fn a_preset_is_put_in_force() {
             --- stderr
         "#]],
     );
-    Api::json("PUT /endpoints/default/preset?save=true", 200, changed).check(
+    FakeAdminApi::json("PUT /endpoints/default/preset?save=true", 200, changed).check(
         &[
             "presets",
             "use",
@@ -208,7 +208,7 @@ fn a_preset_is_put_in_force() {
         "#]],
     );
     let session = json!({ "session": { "number": 12, "own_preset": "review" } });
-    let api = || Api::json("PUT /sessions/12/preset", 200, session.clone());
+    let api = || FakeAdminApi::json("PUT /sessions/12/preset", 200, session.clone());
     api().check(
         &["presets", "use", "review", "--session", "12"],
         expect![[r#"
@@ -242,7 +242,7 @@ fn a_preset_is_put_in_force() {
 
 #[test]
 fn wrong_usage_is_told_before_anything_is_sent() {
-    let api = Api::new(vec![("GET /presets", vec![Reply::Json(200, presets())])]);
+    let api = FakeAdminApi::new(vec![("GET /presets", vec![Reply::Json(200, presets())])]);
     let cases: &[&[&str]] = &[
         &["use"],
         &["use", "p"],

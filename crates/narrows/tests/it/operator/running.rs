@@ -9,15 +9,15 @@ use narrows_testkit::until;
 use serde_json::json;
 
 use crate::gateway::Gateway;
-use crate::program::{Folder, Ran};
+use crate::program::{Folder, ProgramOutput};
 
 /// Runs a command in a folder other than the gateway's.
-fn run_in(gateway: &Gateway, folder: &str, arguments: &[&str]) -> Ran {
+fn run_in(gateway: &Gateway, folder: &str, arguments: &[&str]) -> ProgramOutput {
     let own = gateway.folder();
     fs::create_dir_all(own.path().join(folder)).expect("a folder can be made");
     let mut command = own.command(arguments);
     command.current_dir(own.path().join(folder));
-    Ran::from(command.output().expect("the program can be run"))
+    ProgramOutput::from(command.output().expect("the program can be run"))
 }
 
 fn saved(gateway: &Gateway) -> PathBuf {
@@ -42,10 +42,10 @@ async fn a_server_is_added_to_run_in_the_folder_of_the_caller() {
     add.push(".");
     let ran = run_in(&gateway, "elsewhere", &add);
     assert_eq!(ran.code, Some(1), "{}", ran.shown());
-    let told = fs::read_to_string(&out).expect("it was started");
+    let reported = fs::read_to_string(&out).expect("it was started");
     let elsewhere = gateway.folder().path().join("elsewhere");
     let elsewhere = elsewhere.canonicalize().expect("it is there");
-    assert_eq!(told, format!("{}\n.\n", elsewhere.display()));
+    assert_eq!(reported, format!("{}\n.\n", elsewhere.display()));
     // Another folder, relative to the caller's.
     fs::create_dir_all(elsewhere.join("below")).expect("a folder can be made");
     let mut add = vec![
@@ -54,10 +54,10 @@ async fn a_server_is_added_to_run_in_the_folder_of_the_caller() {
     add.extend(WHERE);
     let ran = run_in(&gateway, "elsewhere", &add);
     assert_eq!(ran.code, Some(1), "{}", ran.shown());
-    let told = fs::read_to_string(&out).expect("it was started");
+    let reported = fs::read_to_string(&out).expect("it was started");
     assert!(
-        told.starts_with(&format!("{}/below\n", elsewhere.display())),
-        "{told}"
+        reported.starts_with(&format!("{}/below\n", elsewhere.display())),
+        "{reported}"
     );
 }
 
@@ -134,8 +134,8 @@ async fn save_without_a_file_creates_the_file_of_the_user() {
     let ran = gateway
         .folder()
         .run(&["servers", "enable", "demo", "--save"]);
-    let told = format!("enabled demo\nsaved to {}\n", file.display());
-    assert!(ran.stdout.starts_with(&told), "{}", ran.shown());
+    let reported = format!("enabled demo\nsaved to {}\n", file.display());
+    assert!(ran.stdout.starts_with(&reported), "{}", ran.shown());
     // From now on the gateway follows the file.
     let text = r#"{ "mcpServers": { "demo": { "type": "builtin" } } }"#;
     fs::write(&file, text).expect("it can be written");

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use super::api::{Api, Reply, change, error};
+use super::api::{FakeAdminApi, Reply, change, error};
 
 fn up(id: &str) -> Value {
     json!({ "id": id, "slug": id, "transport": "stdio", "state": "up", "revision": "2025-11-25",
@@ -48,12 +48,12 @@ fn all_servers_are_listed() {
         1 of 4 servers up, 1 disabled, 14 tools, ~2,113 tokens
         --- stderr
     "#]];
-    Api::json("GET /servers", 200, servers()).check(&["servers"], expected);
-    let api = Api::json("GET /servers", 200, servers());
+    FakeAdminApi::json("GET /servers", 200, servers()).check(&["servers"], expected);
+    let api = FakeAdminApi::json("GET /servers", 200, servers());
     let ran = api.run(&["servers", "list", "--json"]);
     let printed: Value = serde_json::from_str(&ran.stdout).expect("JSON");
     assert_eq!((ran.code, printed), (Some(0), servers()));
-    let api = Api::json("GET /servers", 200, json!({ "servers": [] }));
+    let api = FakeAdminApi::json("GET /servers", 200, json!({ "servers": [] }));
     assert_eq!(
         api.run(&["servers"]).stdout,
         "no servers are configured, 0 tools, ~0 tokens\n"
@@ -67,7 +67,7 @@ fn one_server_is_shown_with_its_tools() {
         { "name": "read", "published": "y__read", "tokens": 1200 },
         { "name": "write", "published": "", "tokens": 90, "denied": "preset 'review'" },
     ]);
-    let api = Api::json("GET /servers/io.github.x%2Fy", 200, server.clone());
+    let api = FakeAdminApi::json("GET /servers/io.github.x%2Fy", 200, server.clone());
     api.check(
         &["servers", "show", "io.github.x/y"],
         expect![[r#"
@@ -91,7 +91,7 @@ fn one_server_is_shown_with_its_tools() {
 #[track_caller]
 fn check_entry(options: &[&str], expected: Expect) {
     let added = change(json!({ "added": ["new"] }));
-    let api = Api::json("POST /servers?save=false", 201, added);
+    let api = FakeAdminApi::json("POST /servers?save=false", 201, added);
     api.folder
         .write("entry.json", "{ // a comment\n \"command\": \"x\", }");
     let arguments = [&["servers", "add", "new", "--wait", "0"], options].concat();
@@ -196,7 +196,7 @@ fn entries_that_are_none_are_wrong_usage_and_nothing_is_sent() {
         &["--wait", "-1", "--url", "http://x"],
     ];
     for options in cases {
-        let api = Api::new(Vec::new());
+        let api = FakeAdminApi::new(Vec::new());
         let ran = api.run(&[&["servers", "add", "new"], *options].concat());
         assert_eq!(
             (ran.code, ran.stdout.as_str()),
@@ -210,11 +210,11 @@ fn entries_that_are_none_are_wrong_usage_and_nothing_is_sent() {
         );
         assert!(!ran.stderr.contains("s3cret"), "{}", ran.stderr);
     }
-    let ran = Api::new(Vec::new()).run(&["servers", "add", "new"]);
+    let ran = FakeAdminApi::new(Vec::new()).run(&["servers", "add", "new"]);
     for way in ["--command CMD", "-- CMD", "--url URL", "--json ENTRY"] {
         assert!(ran.stderr.contains(way), "{way}: {}", ran.stderr);
     }
-    let api = Api::new(Vec::new());
+    let api = FakeAdminApi::new(Vec::new());
     let ran = api.run(&["servers", "add", "", "--url", "http://x"]);
     assert_eq!(ran.code, Some(2), "an id has a character at least");
 }
@@ -222,7 +222,7 @@ fn entries_that_are_none_are_wrong_usage_and_nothing_is_sent() {
 #[test]
 fn add_waits_until_the_server_is_up() {
     let added = change(json!({ "added": ["files"], "saved_to": "/x/narrows.json" }));
-    let api = Api::new(vec![
+    let api = FakeAdminApi::new(vec![
         ("POST /servers?save=true", vec![Reply::Json(201, added)]),
         (
             "GET /servers/files",
@@ -278,7 +278,7 @@ fn add_tells_of_a_server_that_fails_and_leaves_it() {
         ]
     };
     let arguments = ["servers", "add", "gone", "--url", "http://x.test"];
-    Api::new(script()).check(
+    FakeAdminApi::new(script()).check(
         &arguments,
         expect![[r#"
         POST /api/v1/servers?save=false
@@ -299,7 +299,7 @@ fn add_tells_of_a_server_that_fails_and_leaves_it() {
           help: `narrows servers show gone` shows its state
     "#]],
     );
-    let api = Api::new(script());
+    let api = FakeAdminApi::new(script());
     let arguments = [
         "servers",
         "add",
@@ -317,7 +317,7 @@ fn add_tells_of_a_server_that_fails_and_leaves_it() {
 
 #[test]
 fn a_server_that_goes_on_starting_is_waited_for_no_longer_than_said() {
-    let api = Api::new(vec![
+    let api = FakeAdminApi::new(vec![
         (
             "POST /servers/slow/restart",
             vec![Reply::Json(
@@ -346,7 +346,7 @@ fn a_server_that_goes_on_starting_is_waited_for_no_longer_than_said() {
 
 #[test]
 fn add_replace_puts_and_a_server_that_is_switched_off_is_at_its_end() {
-    let api = Api::new(vec![
+    let api = FakeAdminApi::new(vec![
         (
             "PUT /servers/a%2Fb?save=false",
             vec![Reply::Json(200, change(json!({ "restarted": ["a/b"] })))],
@@ -379,7 +379,7 @@ fn add_replace_puts_and_a_server_that_is_switched_off_is_at_its_end() {
 
 #[test]
 fn enable_waits_and_disable_and_remove_do_not() {
-    let api = Api::new(vec![
+    let api = FakeAdminApi::new(vec![
         (
             "POST /servers/files/enable?save=false",
             vec![Reply::Json(200, change(json!({ "enabled": ["files"] })))],
@@ -413,7 +413,7 @@ fn enable_waits_and_disable_and_remove_do_not() {
         "#]],
     );
     let changed = change(json!({ "disabled": ["files"], "saved_to": "/x/narrows.json" }));
-    Api::json("POST /servers/files/disable?save=true", 200, changed).check(
+    FakeAdminApi::json("POST /servers/files/disable?save=true", 200, changed).check(
         &["servers", "disable", "files", "--save"],
         expect![[r#"
             POST /api/v1/servers/files/disable?save=true
@@ -428,7 +428,7 @@ fn enable_waits_and_disable_and_remove_do_not() {
     );
     let everything = json!({ "added": ["a"], "removed": ["b", "c"], "restarted": ["d"], "adjusted": ["e"],
         "endpoints": ["default"], "presets": ["p"], "clients": ["cursor"], "at_next_start": ["listen"] });
-    let api = Api::json("DELETE /servers/files?save=false", 200, everything.clone());
+    let api = FakeAdminApi::json("DELETE /servers/files?save=false", 200, everything.clone());
     api.check(
         &["servers", "remove", "files"],
         expect![[r#"
@@ -456,7 +456,7 @@ fn enable_waits_and_disable_and_remove_do_not() {
 
 #[test]
 fn restart_waits() {
-    let api = Api::new(vec![
+    let api = FakeAdminApi::new(vec![
         (
             "POST /servers/files/restart",
             vec![Reply::Json(
@@ -490,7 +490,7 @@ fn restart_waits() {
 #[test]
 fn what_the_gateway_refuses_is_told_in_its_words() {
     let unknown = "there is no server 'fils'; did you mean files?";
-    Api::new(vec![(
+    FakeAdminApi::new(vec![(
         "GET /servers/fils",
         vec![error(404, "unknown", unknown)],
     )])
@@ -507,7 +507,7 @@ fn what_the_gateway_refuses_is_told_in_its_words() {
     "#]],
     );
     let exists = "server 'files' already exists";
-    Api::new(vec![(
+    FakeAdminApi::new(vec![(
         "POST /servers?save=false",
         vec![error(409, "exists", exists)],
     )])
@@ -526,7 +526,7 @@ fn what_the_gateway_refuses_is_told_in_its_words() {
         "#]],
     );
     let disabled = error(409, "disabled", "server 'off' is disabled");
-    let ran = Api::new(vec![("POST /servers/off/restart", vec![disabled])]);
+    let ran = FakeAdminApi::new(vec![("POST /servers/off/restart", vec![disabled])]);
     let ran = ran.run(&["servers", "restart", "off"]);
     expect![[r#"
         exit 1
@@ -538,7 +538,7 @@ fn what_the_gateway_refuses_is_told_in_its_words() {
     .assert_eq(&ran.shown());
     let wrong = json!({ "error": { "code": "invalid", "message": "the resulting configuration would be invalid",
         "problems": ["server 'x': `url` is no URL", "server 'x': `tipe` is unknown\n; did you mean type?"] } });
-    Api::new(vec![(
+    FakeAdminApi::new(vec![(
         "POST /servers?save=true",
         vec![Reply::Json(422, wrong)],
     )])

@@ -6,8 +6,8 @@ use std::process::Stdio;
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use super::api::{Api, Reply, TOKEN, error, with_head};
-use crate::program::Running;
+use super::api::{FakeAdminApi, Reply, TOKEN, error, with_head};
+use crate::program::RunningProgram;
 
 fn sessions() -> Value {
     json!({ "sessions": [
@@ -27,7 +27,7 @@ fn call(error: Value) -> Value {
 
 #[test]
 fn sessions_are_listed() {
-    let api = || Api::json("GET /sessions", 200, sessions());
+    let api = || FakeAdminApi::json("GET /sessions", 200, sessions());
     api().check(&["sessions"], expect![[r#"
         GET /api/v1/sessions
           authorization: Bearer TOKEN
@@ -43,13 +43,13 @@ fn sessions_are_listed() {
     let ran = api().run(&["sessions", "list", "--json"]);
     let printed: Value = serde_json::from_str(&ran.stdout).expect("JSON");
     assert_eq!(printed, sessions());
-    let api = Api::json("GET /sessions", 200, json!({ "sessions": [] }));
+    let api = FakeAdminApi::json("GET /sessions", 200, json!({ "sessions": [] }));
     assert_eq!(api.run(&["sessions"]).stdout, "there are no sessions\n");
 }
 
 #[test]
 fn a_session_is_ended() {
-    let api = || Api::json("DELETE /sessions/12", 204, Value::Null);
+    let api = || FakeAdminApi::json("DELETE /sessions/12", 204, Value::Null);
     api().check(
         &["sessions", "end", "12"],
         expect![[r#"
@@ -64,7 +64,7 @@ fn a_session_is_ended() {
     );
     assert_eq!(api().run(&["sessions", "end", "12", "--json"]).stdout, "");
     let none = error(404, "unknown", "there is no session 12");
-    Api::new(vec![("DELETE /sessions/12", vec![none])]).check(
+    FakeAdminApi::new(vec![("DELETE /sessions/12", vec![none])]).check(
         &["sessions", "end", "12"],
         expect![[r#"
             DELETE /api/v1/sessions/12
@@ -82,7 +82,7 @@ fn a_session_is_ended() {
 fn the_last_calls_are_listed() {
     let failed = call(json!({ "code": "upstream_down", "fault": "upstream" }));
     let calls = json!({ "calls": [call(Value::Null), failed] });
-    let api = Api::json("GET /calls", 200, calls.clone());
+    let api = FakeAdminApi::json("GET /calls", 200, calls.clone());
     api.check(&["sessions", "calls"], expect![[r#"
         GET /api/v1/calls
           authorization: Bearer TOKEN
@@ -95,7 +95,7 @@ fn the_last_calls_are_listed() {
         --- stderr
     "#]]);
     let request = "GET /calls?limit=5&server=a%2Fb&client=c&method=tools%2Fcall&failed=true";
-    let api = Api::json(request, 200, calls.clone());
+    let api = FakeAdminApi::json(request, 200, calls.clone());
     let filters = [
         "--limit",
         "5",
@@ -110,7 +110,7 @@ fn the_last_calls_are_listed() {
     let ran = api.run(&arguments);
     let printed: Value = serde_json::from_str(&ran.stdout).expect("JSON");
     assert_eq!((ran.code, printed), (Some(0), calls));
-    let api = Api::json("GET /calls", 200, json!({ "calls": [] }));
+    let api = FakeAdminApi::json("GET /calls", 200, json!({ "calls": [] }));
     assert_eq!(
         api.run(&["sessions", "calls"]).stdout,
         "there are no matching calls\n"
@@ -170,7 +170,7 @@ fn streamed(end: &str) -> Vec<u8> {
 
 #[test]
 fn happenings_are_told_line_by_line_until_the_gateway_ends() {
-    let api = Api::new(vec![(
+    let api = FakeAdminApi::new(vec![(
         "GET /events?calls=true",
         vec![Reply::Bytes(streamed("0\r\n\r\n"))],
     )]);
@@ -216,7 +216,7 @@ fn happenings_are_told_line_by_line_until_the_gateway_ends() {
 
 #[test]
 fn a_stream_that_breaks_is_a_failure() {
-    let api = Api::new(vec![(
+    let api = FakeAdminApi::new(vec![(
         "GET /events?calls=true",
         vec![Reply::Bytes(streamed("5\r\nab"))],
     )]);
@@ -233,7 +233,7 @@ fn a_stream_that_breaks_is_a_failure() {
         Reply::Bytes(with_head(500, "text/html", "<b>")),
     ] {
         let shown = format!("{reply:?}");
-        let api = Api::new(vec![("GET /events?calls=true", vec![reply])]);
+        let api = FakeAdminApi::new(vec![("GET /events?calls=true", vec![reply])]);
         let ran = api.run(&["sessions", "watch"]);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{shown}");
         assert!(ran.stderr.starts_with("error: "), "{shown}: {}", ran.stderr);
@@ -242,12 +242,12 @@ fn a_stream_that_breaks_is_a_failure() {
 
 #[test]
 fn ctrl_c_and_a_reader_that_goes_away_end_it_well() {
-    let api = Api::new(vec![(
+    let api = FakeAdminApi::new(vec![(
         "GET /events?calls=true",
         vec![Reply::Held(streamed(""))],
     )]);
     for signal in ["INT", "TERM"] {
-        let mut running = Running::start(api.folder.command(&["sessions", "watch"]));
+        let mut running = RunningProgram::start(api.folder.command(&["sessions", "watch"]));
         let stdout = running.child.stdout.take().expect("stdout is a pipe");
         let lines: Vec<_> = BufReader::new(stdout).lines().take(11).collect();
         assert_eq!(lines.len(), 11);

@@ -6,51 +6,54 @@ use serde_json::json;
 use tokio::process::Command;
 
 use super::{
-    Asked, House, README, SECRET, VAULT, about_prompt, about_resource, about_tool, allowed,
-    check_allowed, check_lists, check_refused, guest, hidden, open,
+    AskedRequest, PresetServers, README, SECRET, VAULT, about_prompt, about_resource, about_tool,
+    allowed, check_allowed, check_lists, check_refused, guest, hidden, open,
 };
 use crate::gateway::{Gateway, REVISION, column, config, error, with};
 use crate::program::Folder;
 
 /// Checks the lists, all hidden items and all allowed items.
-async fn check_joined(client: Any, house: &House, gateway: &Gateway) {
+async fn check_joined(client: Any, preset_servers: &PresetServers, gateway: &Gateway) {
     let (mut client, hello) = open(client).await;
     assert!(!hello.to_string().contains("secret"), "{hello}");
     check_lists(&mut client, "a__").await;
     let log = |_: &Any| gateway.program.stderr();
-    check_refused(&mut client, house, log, &hidden()).await;
+    check_refused(&mut client, preset_servers, log, &hidden()).await;
     check_allowed(&mut client, &allowed()).await;
 }
 
 #[tokio::test]
 async fn over_streamable_http() {
-    let house = House::build();
-    let gateway = Gateway::serve(&house.config()).await;
+    let preset_servers = PresetServers::build();
+    let gateway = Gateway::serve(&preset_servers.config()).await;
     let client = Streamable::at(gateway.address(), "/mcp").boxed();
-    check_joined(client, &house, &gateway).await;
+    check_joined(client, &preset_servers, &gateway).await;
 }
 
 #[tokio::test]
 async fn over_http_and_sse() {
-    let house = House::build();
-    let gateway = Gateway::serve(&house.config()).await;
+    let preset_servers = PresetServers::build();
+    let gateway = Gateway::serve(&preset_servers.config()).await;
     let client = Sse::connect(gateway.address(), "/sse").await.boxed();
-    check_joined(client, &house, &gateway).await;
+    check_joined(client, &preset_servers, &gateway).await;
 }
 
 #[tokio::test]
 async fn over_a_websocket() {
-    let house = House::build();
-    let gateway = Gateway::serve(&house.config()).await;
+    let preset_servers = PresetServers::build();
+    let gateway = Gateway::serve(&preset_servers.config()).await;
     let client = WebSocket::connect(gateway.address(), "/ws").await.boxed();
-    check_joined(client, &house, &gateway).await;
+    check_joined(client, &preset_servers, &gateway).await;
 }
 
 /// The command line sets a preset on endpoints that have none.
 #[tokio::test]
 async fn over_stdio() {
-    let house = House::build();
-    let servers = config([("a", house.a.config()), ("b", house.b.config())]);
+    let preset_servers = PresetServers::build();
+    let servers = config([
+        ("a", preset_servers.a.config()),
+        ("b", preset_servers.b.config()),
+    ]);
     let config = with(servers, json!({ "presets": { "guest": guest() } }));
     let folder = Folder::with(&config.to_string());
     let command = folder.command(&["stdio", "--preset", "guest", "--log-format", "json"]);
@@ -58,15 +61,15 @@ async fn over_stdio() {
     let hello = client.initialize(REVISION, json!({})).await;
     assert!(!hello.to_string().contains("secret"), "{hello}");
     check_lists(&mut client, "a__").await;
-    check_refused(&mut client, &house, Stdio::stderr, &hidden()).await;
+    check_refused(&mut client, &preset_servers, Stdio::stderr, &hidden()).await;
     check_allowed(&mut client, &allowed()).await;
 }
 
 /// Checks the endpoint of a single server, with its own names.
-async fn check_direct(client: Any, house: &House, gateway: &Gateway) {
+async fn check_direct(client: Any, preset_servers: &PresetServers, gateway: &Gateway) {
     let (mut client, _) = open(client).await;
     check_lists(&mut client, "").await;
-    let mut attempts: Vec<Asked> = about_tool("drop_secret");
+    let mut attempts: Vec<AskedRequest> = about_tool("drop_secret");
     attempts.extend(about_tool("a__drop_secret"));
     attempts.extend(about_prompt("secret_prompt"));
     for uri in [SECRET, VAULT, "file:///vault_secret/key", "x://unlisted"] {
@@ -77,7 +80,7 @@ async fn check_direct(client: Any, house: &House, gateway: &Gateway) {
     attempts.push(("secret/method", json!({ "name": "look" })));
     attempts.push(("tools/call_all", json!({})));
     let log = |_: &Any| gateway.program.stderr();
-    check_refused(&mut client, house, log, &attempts).await;
+    check_refused(&mut client, preset_servers, log, &attempts).await;
     let mut fine = about_tool("look");
     fine.extend(about_prompt("greet"));
     fine.extend(about_resource(README));
@@ -87,24 +90,24 @@ async fn check_direct(client: Any, house: &House, gateway: &Gateway) {
 
 #[tokio::test]
 async fn on_the_ways_in_of_one_server() {
-    let house = House::build();
-    let gateway = Gateway::serve(&house.config()).await;
+    let preset_servers = PresetServers::build();
+    let gateway = Gateway::serve(&preset_servers.config()).await;
     // The response arrives after all servers are up.
     gateway.session("/mcp").await;
     let address = gateway.address();
     let http = Streamable::at(address, "/servers/a/mcp").boxed();
-    check_direct(http, &house, &gateway).await;
+    check_direct(http, &preset_servers, &gateway).await;
     let sse = Sse::connect(address, "/servers/a/sse").await.boxed();
-    check_direct(sse, &house, &gateway).await;
+    check_direct(sse, &preset_servers, &gateway).await;
     let socket = WebSocket::connect(address, "/servers/a/ws").await.boxed();
-    check_direct(socket, &house, &gateway).await;
+    check_direct(socket, &preset_servers, &gateway).await;
 }
 
 /// The endpoint of a server without allowed items has no items.
 #[tokio::test]
 async fn on_the_ways_in_of_a_hidden_server() {
-    let house = House::build();
-    let gateway = Gateway::serve(&house.config()).await;
+    let preset_servers = PresetServers::build();
+    let gateway = Gateway::serve(&preset_servers.config()).await;
     gateway.session("/mcp").await;
     let hello = json!({ "protocolVersion": REVISION, "capabilities": {},
         "clientInfo": { "name": "guest", "version": "1" } });
@@ -124,8 +127,8 @@ async fn on_the_ways_in_of_a_hidden_server() {
 /// Some servers ignore the case of members and would read another name.
 #[tokio::test]
 async fn members_in_another_case_do_not_reach_a_server() {
-    let house = House::build();
-    let gateway = Gateway::serve(&house.config()).await;
+    let preset_servers = PresetServers::build();
+    let gateway = Gateway::serve(&preset_servers.config()).await;
     for (path, method, params) in [
         (
             "/mcp",
@@ -161,8 +164,8 @@ async fn members_in_another_case_do_not_reach_a_server() {
 /// A server may have another preset on its own endpoint.
 #[tokio::test]
 async fn a_server_may_be_open_on_its_own_way_in() {
-    let house = House::build();
-    let mut config = house.config();
+    let preset_servers = PresetServers::build();
+    let mut config = preset_servers.config();
     config["mcpServers"]["a"]["preset"] = json!(false);
     let gateway = Gateway::serve(&config).await;
     let mut own = gateway.session("/servers/a/mcp").await;
@@ -174,8 +177,8 @@ async fn a_server_may_be_open_on_its_own_way_in() {
 /// Endpoints without a preset allow everything, even if others have one.
 #[tokio::test]
 async fn endpoints_without_a_preset_have_everything() {
-    let house = House::build();
-    let gateway = Gateway::serve(&house.config()).await;
+    let preset_servers = PresetServers::build();
+    let gateway = Gateway::serve(&preset_servers.config()).await;
     let mut free = gateway.session("/mcp/wrapped").await;
     let names = free.tool_names().await;
     assert_eq!(names, ["a__look", "a__drop_secret", "b__tell_secret"]);

@@ -6,15 +6,16 @@ use narrows_testkit::until;
 use serde_json::{Value, json};
 
 use super::{
-    Asked, House, README, SECRET, VAULT, about_prompt, about_resource, about_tool, denied, guest,
+    AskedRequest, PresetServers, README, SECRET, VAULT, about_prompt, about_resource, about_tool,
+    denied, guest,
 };
 use crate::gateway::{Gateway, column, config, with};
 
 /// Checks the same server twice: over stdio as `a`, and over plain JSON-RPC as `c`, which receives
 /// the client's bytes unchanged.
-async fn check(check: impl AsyncFn(&House, &Gateway, &str)) {
-    let house = House::build();
-    let twin = House::build();
+async fn check(check: impl AsyncFn(&PresetServers, &Gateway, &str)) {
+    let preset_servers = PresetServers::build();
+    let twin = PresetServers::build();
     let posted = twin.a.serve_http().await;
     let mut allows = guest();
     let own = |entry: &Value| {
@@ -28,8 +29,8 @@ async fn check(check: impl AsyncFn(&House, &Gateway, &str)) {
         allows[list] = both.collect();
     }
     let servers = config([
-        ("a", house.a.config()),
-        ("b", house.b.config()),
+        ("a", preset_servers.a.config()),
+        ("b", preset_servers.b.config()),
         ("c", posted.config_of(Transport::Rpc)),
     ]);
     let more = json!({
@@ -39,7 +40,7 @@ async fn check(check: impl AsyncFn(&House, &Gateway, &str)) {
     let gateway = Gateway::serve(&with(servers, more)).await;
     // The first list request waits until all servers are up.
     gateway.session("/mcp").await.tool_names().await;
-    check(&house, &gateway, "a").await;
+    check(&preset_servers, &gateway, "a").await;
     check(&twin, &gateway, "c").await;
 }
 
@@ -49,7 +50,7 @@ async fn post(gateway: &Gateway, server: &str, body: &str) -> Response {
     gateway.connect().await.post(&path, &headers, body).await
 }
 
-fn request((method, params): &Asked) -> String {
+fn request((method, params): &AskedRequest) -> String {
     json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params }).to_string()
 }
 
@@ -77,7 +78,7 @@ async fn lists_are_without_what_is_hidden() {
 
 #[tokio::test]
 async fn what_is_hidden_is_refused() {
-    check(async |house, gateway, server| {
+    check(async |preset_servers, gateway, server| {
         let mut attempts = about_tool("drop_secret");
         attempts.extend(about_prompt("secret_prompt"));
         for uri in [
@@ -108,19 +109,19 @@ async fn what_is_hidden_is_refused() {
             ]
             .map(str::to_owned),
         );
-        let before = house.received();
+        let before = preset_servers.received();
         for body in &bodies {
-            let told = denied(&gateway.program.stderr()).len();
+            let reported = denied(&gateway.program.stderr()).len();
             let answer = post(gateway, server, body).await;
             assert_eq!(answer.status, 403, "{server} {body}: {answer:?}");
             let answer = answer.json();
             assert_eq!(answer["error"]["code"], -32602, "{body}: {answer}");
             assert_eq!(answer["error"]["data"]["code"], "not_allowed");
             until(format!("it is logged: {body}"), || {
-                denied(&gateway.program.stderr()).len() > told
+                denied(&gateway.program.stderr()).len() > reported
             })
             .await;
-            assert_eq!(house.received(), before, "{server}: {body}");
+            assert_eq!(preset_servers.received(), before, "{server}: {body}");
         }
         // Ambiguous requests are refused.
         for body in [
@@ -132,7 +133,7 @@ async fn what_is_hidden_is_refused() {
         ] {
             let answer = post(gateway, server, body).await;
             assert_eq!(answer.status, 400, "{body}: {answer:?}");
-            assert_eq!(house.received(), before, "{server}: {body}");
+            assert_eq!(preset_servers.received(), before, "{server}: {body}");
         }
     })
     .await;
@@ -157,11 +158,11 @@ async fn what_is_allowed_passes() {
 
 #[tokio::test]
 async fn a_server_of_which_nothing_is_allowed() {
-    check(async |house, gateway, server| {
+    check(async |preset_servers, gateway, server| {
         if server != "a" {
             return;
         }
-        let before = house.b.received();
+        let before = preset_servers.b.received();
         let mut attempts = about_tool("tell_secret");
         attempts.extend(about_prompt("b_secret"));
         attempts.extend(about_resource("b://secret"));
@@ -178,7 +179,7 @@ async fn a_server_of_which_nothing_is_allowed() {
         }
         let list = post(gateway, "b", &request(&("tools/list", json!({})))).await;
         assert_eq!(list.json()["result"]["tools"], json!([]), "{list:?}");
-        assert_eq!(house.b.received(), before);
+        assert_eq!(preset_servers.b.received(), before);
     })
     .await;
 }

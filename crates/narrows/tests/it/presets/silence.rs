@@ -8,13 +8,13 @@ use narrows_testkit::scripted::{Lists, Script, Step};
 use narrows_testkit::{LIMIT, until};
 use serde_json::json;
 
-use super::{House, SECRET, about_resource};
+use super::{PresetServers, SECRET, about_resource};
 use crate::gateway::{Gateway, REVISION};
 
-impl House {
+impl PresetServers {
     /// Creates servers where `b` sends notifications and changes its tools once it is released.
-    fn with_talk() -> House {
-        let mut house = House::build();
+    fn with_talk() -> PresetServers {
+        let mut preset_servers = PresetServers::build();
         let script = Script::new("b").plain_tool("tell_secret");
         let more = Lists {
             tools: script.clone().plain_tool("more_secret").lists.tools,
@@ -28,22 +28,22 @@ impl House {
             Step::Relist(more),
             Step::notify("notifications/tools/list_changed", "{}"),
         ];
-        house.b = script.after_initialized(talk).install();
-        house
+        preset_servers.b = script.after_initialized(talk).install();
+        preset_servers
     }
 }
 
 #[tokio::test]
 async fn a_hidden_server_is_not_heard() {
-    let house = House::with_talk();
-    let gateway = Gateway::serve(&house.config()).await;
+    let preset_servers = PresetServers::with_talk();
+    let gateway = Gateway::serve(&preset_servers.config()).await;
     // A WebSocket client receives all messages in one order.
     let mut client = WebSocket::connect(gateway.address(), "/ws").await;
     client.initialize(REVISION, json!({})).await;
-    let before = house.b.count_received("tools/list");
-    house.b.release("talk");
+    let before = preset_servers.b.count_received("tools/list");
+    preset_servers.b.release("talk");
     until("the list was read again", || {
-        house.b.count_received("tools/list") > before
+        preset_servers.b.count_received("tools/list") > before
     })
     .await;
     // A session that may see the server sees the change, so the gateway has processed it.
@@ -67,26 +67,26 @@ async fn a_hidden_server_is_not_heard() {
 
 #[tokio::test]
 async fn a_hidden_server_hears_nothing() {
-    let house = House::build();
-    let gateway = Gateway::serve(&house.config()).await;
+    let preset_servers = PresetServers::build();
+    let gateway = Gateway::serve(&preset_servers.config()).await;
     let mut client = WebSocket::connect(gateway.address(), "/ws").await;
     client.initialize(REVISION, json!({})).await;
-    let before = house.b.received();
+    let before = preset_servers.b.received();
     client
         .call("logging/setLevel", json!({ "level": "debug" }))
         .await;
     client.notify("notifications/other", json!({})).await;
-    house.a.received_with("logging/setLevel").await;
-    house.a.received_with("notifications/other").await;
+    preset_servers.a.received_with("logging/setLevel").await;
+    preset_servers.a.received_with("notifications/other").await;
     // A broadcast is sent completely before the next message is read.
     client.call("ping", json!({})).await;
-    assert_eq!(house.b.received(), before);
+    assert_eq!(preset_servers.b.received(), before);
 }
 
 /// Another client may have subscribed to the resource over the same link.
 #[tokio::test]
 async fn updates_of_what_is_hidden_are_anothers() {
-    let mut house = House::build();
+    let mut preset_servers = PresetServers::build();
     let update = json!({ "uri": SECRET }).to_string();
     let script = Script::new("a")
         .plain_tool("look")
@@ -98,8 +98,8 @@ async fn updates_of_what_is_hidden_are_anothers() {
                 Step::text("seen"),
             ],
         );
-    house.a = script.install();
-    let gateway = Gateway::serve(&house.config()).await;
+    preset_servers.a = script.install();
+    let gateway = Gateway::serve(&preset_servers.config()).await;
     let mut free = WebSocket::connect(gateway.address(), "/ws/wrapped").await;
     free.initialize(REVISION, json!({})).await;
     let mut guest = WebSocket::connect(gateway.address(), "/ws").await;
@@ -121,5 +121,5 @@ async fn updates_of_what_is_hidden_are_anothers() {
     guest.call(method, params).await;
     guest.call_tool("a__look", json!({})).await;
     free.message("notifications/resources/updated").await;
-    assert_eq!(house.a.count_received("resources/unsubscribe"), 0);
+    assert_eq!(preset_servers.a.count_received("resources/unsubscribe"), 0);
 }

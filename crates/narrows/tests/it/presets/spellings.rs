@@ -5,7 +5,9 @@ use narrows_testkit::scripted::Script;
 use narrows_wire::token::wrap_uri;
 use serde_json::{Value, json};
 
-use super::{House, README, SECRET, about_resource, check_allowed, check_refused, guest, open};
+use super::{
+    PresetServers, README, SECRET, about_resource, check_allowed, check_refused, guest, open,
+};
 use crate::gateway::{Gateway, config, error, with};
 
 /// Published names that differ from the servers' own, and a batch of calls.
@@ -56,10 +58,10 @@ async fn names_that_are_made_and_calls_that_come_together() {
 /// Ambiguous requests are refused.
 #[tokio::test]
 async fn names_that_are_given_twice() {
-    let house = House::build();
-    let gateway = Gateway::serve(&house.config()).await;
+    let preset_servers = PresetServers::build();
+    let gateway = Gateway::serve(&preset_servers.config()).await;
     let mut session = gateway.session("/mcp/lazy").await;
-    let before = house.received();
+    let before = preset_servers.received();
     for (method, params) in [
         (
             "tools/call",
@@ -87,15 +89,15 @@ async fn names_that_are_given_twice() {
         let answer = session.post(&body).await.message();
         let refused = answer["error"]["code"] == -32602 || answer["result"]["isError"] == true;
         assert!(refused, "{body}: {answer}");
-        assert_eq!(house.received(), before, "{body}");
+        assert_eq!(preset_servers.received(), before, "{body}");
     }
 }
 
 /// URIs as returned by an endpoint without a preset.
 #[tokio::test]
 async fn addresses_from_another_endpoint() {
-    let house = House::build();
-    let gateway = Gateway::serve(&house.config()).await;
+    let preset_servers = PresetServers::build();
+    let gateway = Gateway::serve(&preset_servers.config()).await;
     let mut free = gateway.session("/mcp/wrapped").await;
     let list = free.call("resources/list", json!({})).await;
     let given = |own: &str| {
@@ -108,15 +110,15 @@ async fn addresses_from_another_endpoint() {
     let log = |_: &Any| gateway.program.stderr();
     for own in [SECRET, "b://secret"] {
         let attempts = about_resource(&given(own));
-        check_refused(&mut client, &house, log, &attempts).await;
+        check_refused(&mut client, &preset_servers, log, &attempts).await;
     }
     check_allowed(&mut client, &about_resource(&given(README))).await;
 }
 
 /// A URI that matches an allowed template may still denote a hidden resource in another spelling.
 async fn check_spellings(resources: Value) {
-    let house = House::build();
-    let mut config = house.config();
+    let preset_servers = PresetServers::build();
+    let mut config = preset_servers.config();
     config["presets"]["guest"]["resources"] = resources;
     let gateway = Gateway::serve(&config).await;
     let (mut client, _) = open(Streamable::at(gateway.address(), "/mcp").boxed()).await;
@@ -143,7 +145,7 @@ async fn check_spellings(resources: Value) {
     ];
     for uri in matched {
         let attempts = about_resource(uri);
-        check_refused(&mut client, &house, log, &attempts).await;
+        check_refused(&mut client, &preset_servers, log, &attempts).await;
     }
     // Without a server these URIs lead nowhere, so they are wrapped with their server.
     let others = [
@@ -161,14 +163,14 @@ async fn check_spellings(resources: Value) {
     ];
     for uri in matched.iter().chain(&others) {
         let attempts = about_resource(&wrap_uri("a", uri));
-        check_refused(&mut client, &house, log, &attempts).await;
+        check_refused(&mut client, &preset_servers, log, &attempts).await;
     }
-    let before = house.received();
+    let before = preset_servers.received();
     for (method, params) in others.iter().flat_map(|uri| about_resource(uri)) {
         let answer = client.call(method, params).await;
         assert!(answer["error"].is_object(), "{answer}");
     }
-    assert_eq!(house.received(), before);
+    assert_eq!(preset_servers.received(), before);
     // An unusual spelling alone is no reason to refuse a URI.
     for uri in [
         "file:///open/%70lain.txt",
@@ -203,8 +205,8 @@ async fn other_spellings_of_what_only_is_taken_away() {
 /// Suggestions do not contain hidden items.
 #[tokio::test]
 async fn no_suggestion_gives_away_what_is_hidden() {
-    let house = House::build();
-    let gateway = Gateway::serve(&house.config()).await;
+    let preset_servers = PresetServers::build();
+    let gateway = Gateway::serve(&preset_servers.config()).await;
     for path in ["/mcp", "/mcp/lazy", "/servers/a/mcp"] {
         let mut session = gateway.session(path).await;
         let slips = [

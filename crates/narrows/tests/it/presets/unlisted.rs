@@ -4,11 +4,13 @@ use narrows_testkit::raw::{Any, Stdio, Streamable};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use super::{Asked, House, allowed, check_allowed, check_refused, guest, hidden, open};
+use super::{
+    AskedRequest, PresetServers, allowed, check_allowed, check_refused, guest, hidden, open,
+};
 use crate::gateway::{Gateway, REVISION, column, config, with};
 use crate::program::Folder;
 
-fn exec(server: &str, tool: &str) -> Asked {
+fn exec(server: &str, tool: &str) -> AskedRequest {
     let arguments = json!({ "server_name": server, "tool_name": tool });
     (
         "tools/call",
@@ -16,7 +18,7 @@ fn exec(server: &str, tool: &str) -> Asked {
     )
 }
 
-fn inspect(arguments: Value) -> Asked {
+fn inspect(arguments: Value) -> AskedRequest {
     (
         "tools/call",
         json!({ "name": "inspect", "arguments": arguments }),
@@ -25,13 +27,13 @@ fn inspect(arguments: Value) -> Asked {
 
 /// Checks endpoints that do not list their tools. `lazy` has the preset of the default endpoint
 /// without configuration.
-async fn check_unlisted(path: &str, more: &[Asked]) {
-    let house = House::build();
-    let gateway = Gateway::serve(&house.config()).await;
+async fn check_unlisted(path: &str, more: &[AskedRequest]) {
+    let preset_servers = PresetServers::build();
+    let gateway = Gateway::serve(&preset_servers.config()).await;
     let (mut client, hello) = open(Streamable::at(gateway.address(), path).boxed()).await;
     let list = client.call("tools/list", json!({})).await;
-    for told in [&hello, &list] {
-        assert!(!told.to_string().contains("secret"), "{told}");
+    for reported in [&hello, &list] {
+        assert!(!reported.to_string().contains("secret"), "{reported}");
     }
     let one = |server: &str, tool: &str| json!({ "server_name": server, "tool_name": tool });
     let attempts = [
@@ -48,7 +50,7 @@ async fn check_unlisted(path: &str, more: &[Asked]) {
     ];
     let attempts = [&attempts, more, &hidden()].concat();
     let log = |_: &Any| gateway.program.stderr();
-    check_refused(&mut client, &house, log, &attempts).await;
+    check_refused(&mut client, &preset_servers, log, &attempts).await;
     let whole = client
         .call_tool("inspect", json!({ "server_name": "a" }))
         .await;
@@ -66,10 +68,10 @@ async fn check_unlisted(path: &str, more: &[Asked]) {
     ] {
         let answer = client.call(slip.0, slip.1).await;
         assert_eq!(answer["result"]["isError"], true, "{answer}");
-        let told = answer.to_string();
+        let reported = answer.to_string();
         assert!(
-            !told.contains("secret") && !told.contains(r#"\"b\""#),
-            "{told}"
+            !reported.contains("secret") && !reported.contains(r#"\"b\""#),
+            "{reported}"
         );
     }
     let fine = [
@@ -91,8 +93,8 @@ async fn through_a_search() {
     let arguments = json!({ "query": "tell secret", "server_name": "b" });
     let params = json!({ "name": "search_tools", "arguments": arguments });
     check_unlisted("/mcp/find", &[("tools/call", params)]).await;
-    let house = House::build();
-    let gateway = Gateway::serve(&house.config()).await;
+    let preset_servers = PresetServers::build();
+    let gateway = Gateway::serve(&preset_servers.config()).await;
     let mut session = gateway.session("/mcp/find").await;
     for query in [
         "secret",
@@ -111,8 +113,11 @@ async fn through_a_search() {
 /// The same with `--expose` on the command line.
 #[tokio::test]
 async fn over_stdio_through_exec() {
-    let house = House::build();
-    let servers = config([("a", house.a.config()), ("b", house.b.config())]);
+    let preset_servers = PresetServers::build();
+    let servers = config([
+        ("a", preset_servers.a.config()),
+        ("b", preset_servers.b.config()),
+    ]);
     let config = with(servers, json!({ "presets": { "guest": guest() } }));
     let folder = Folder::with(&config.to_string());
     let arguments = ["stdio", "--preset", "guest", "--expose", "lazy"];
@@ -127,7 +132,7 @@ async fn over_stdio_through_exec() {
         exec("b", "tell_secret"),
         inspect(json!({ "server_name": "b" })),
     ];
-    check_refused(&mut client, &house, Stdio::stderr, &attempts).await;
-    check_refused(&mut client, &house, Stdio::stderr, &hidden()).await;
+    check_refused(&mut client, &preset_servers, Stdio::stderr, &attempts).await;
+    check_refused(&mut client, &preset_servers, Stdio::stderr, &hidden()).await;
     check_allowed(&mut client, &[exec("a", "look")]).await;
 }

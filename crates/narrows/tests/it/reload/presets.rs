@@ -4,11 +4,11 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::{ALONE, BOTH, Servers, Watched, preset, write};
+use super::{ALONE, BOTH, ReloadServers, Watched, preset, write};
 use crate::program::Folder;
 
 /// Returns a configuration whose default endpoint has a preset from a file.
-fn config(servers: &Servers, folder: &str, id: &str) -> String {
+fn config(servers: &ReloadServers, folder: &str, id: &str) -> String {
     json!({
         "mcpServers": { "one": servers.one.config(), "two": servers.two.config() },
         "shape": false,
@@ -20,7 +20,7 @@ fn config(servers: &Servers, folder: &str, id: &str) -> String {
 
 #[tokio::test]
 async fn files_of_presets_are_followed() {
-    let servers = Servers::install();
+    let servers = ReloadServers::install();
     let folder = Folder::with(&config(&servers, "p", "mine"));
     fs::create_dir(folder.path().join("p")).expect("a folder can be made");
     let one = preset(&["one/*"]).to_string();

@@ -8,15 +8,15 @@ use narrows_testkit::until;
 use super::{ALONE, BOTH, REFUSED, Watched, write};
 
 /// Makes the file invalid, checks that the previous configuration stays in force, and repairs it.
-async fn check(spoil: impl Fn(&Watched), told: &str, repair: impl Fn(&Watched)) {
+async fn check(spoil: impl Fn(&Watched), reported: &str, repair: impl Fn(&Watched)) {
     let mut watched = Watched::start().await;
     spoil(&watched);
-    watched.says(told).await;
+    watched.says(reported).await;
     assert_eq!(watched.session.tool_names().await, ALONE);
     repair(&watched);
     write(watched.file(), watched.servers.both());
     watched.lists(&BOTH).await;
-    assert_eq!(watched.said(told), 1, "{}", watched.log());
+    assert_eq!(watched.said(reported), 1, "{}", watched.log());
 }
 
 fn nothing(_: &Watched) {}
@@ -85,7 +85,7 @@ async fn the_same_mistake_is_told_once_and_another_one_again() {
 
 #[tokio::test]
 async fn a_signal_has_it_read_again() {
-    let servers = super::Servers::install();
+    let servers = super::ReloadServers::install();
     let folder = crate::program::Folder::with(&servers.alone());
     let mut watched = Watched::start_in(servers, folder, &["--no-watch"]).await;
     let signal = |it: &Watched| {

@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::symlink;
 
-use super::{BOTH, Servers, Watched, rename, write};
+use super::{BOTH, ReloadServers, Watched, rename, write};
 use crate::program::Folder;
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn saved_without_an_end() {
 
 #[tokio::test]
 async fn behind_a_link() {
-    let servers = Servers::install();
+    let servers = ReloadServers::install();
     let folder = Folder::new();
     fs::create_dir(folder.path().join("real")).expect("a folder can be made");
     folder.write("real/first.json", servers.alone());
@@ -129,7 +129,7 @@ async fn behind_a_link() {
 /// As in Kubernetes, the file is a link through a link to a folder, and that link is replaced.
 #[tokio::test]
 async fn swapped_with_its_folder() {
-    let servers = Servers::install();
+    let servers = ReloadServers::install();
     let folder = Folder::new();
     let map = folder.path().join("map");
     fs::create_dir_all(map.join("..1")).expect("a folder can be made");
@@ -154,7 +154,7 @@ async fn swapped_with_its_folder() {
 
 #[tokio::test]
 async fn its_folder_made_anew() {
-    let servers = Servers::install();
+    let servers = ReloadServers::install();
     let folder = Folder::new();
     fs::create_dir_all(folder.path().join("a/b")).expect("a folder can be made");
     folder.write("a/b/narrows.json", servers.alone());

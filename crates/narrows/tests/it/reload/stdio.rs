@@ -7,7 +7,7 @@ use narrows_testkit::{LIMIT, raw::Stdio};
 use serde_json::json;
 use tokio::process::Command;
 
-use super::{ALONE, BOTH, Servers, preset};
+use super::{ALONE, BOTH, ReloadServers, preset};
 use crate::gateway::{REVISION, column};
 use crate::program::Folder;
 
@@ -26,7 +26,7 @@ async fn lists(client: &mut Stdio, expected: &[&str]) {
 
 #[tokio::test]
 async fn a_saved_file_is_taken_up() {
-    let servers = Servers::install();
+    let servers = ReloadServers::install();
     let folder = Folder::with(&servers.alone());
     let mut client = Stdio::start(&mut Command::from(folder.command(&["stdio"])));
     client.initialize(REVISION, json!({})).await;
@@ -38,7 +38,7 @@ async fn a_saved_file_is_taken_up() {
 /// The settings of the command line still apply after a reload.
 #[tokio::test]
 async fn the_preset_of_the_command_line_stays() {
-    let servers = Servers::install();
+    let servers = ReloadServers::install();
     let config = |tools: &[&str], listed: &[(&str, &narrows_testkit::scripted::Installed)]| {
         let listed = listed
             .iter()

@@ -5,7 +5,7 @@ use narrows_testkit::until;
 use serde_json::{Value, json};
 
 use super::{Asks, answering, chars, numbered, receipt, saying, shaped, text_result, within};
-use crate::gateway::{Gateway, Piped, Session, column, config, text, with};
+use crate::gateway::{Gateway, Session, StdioGateway, column, config, text, with};
 
 #[tokio::test]
 async fn a_text_of_the_budget_passes_byte_for_byte_and_one_more_is_cut() {
@@ -86,7 +86,7 @@ async fn five_megabytes_of_lines_come_back_over_http() {
 async fn five_megabytes_of_lines_come_back_over_stdio() {
     let whole = numbered(85_000);
     let server = saying(&whole);
-    let mut piped = Piped::open(&within(&server, 80_000)).await;
+    let mut piped = StdioGateway::open(&within(&server, 80_000)).await;
     check_lines(&mut piped, &whole).await;
 }
 
@@ -466,13 +466,13 @@ async fn what_cannot_be_kept_is_not_cut() {
     let mut session = gateway.session("/mcp").await;
     let answer = session.call_tool("one__get", json!({})).await;
     assert_eq!(answer["result"], text_result(&long));
-    let told = || {
+    let reported = || {
         gateway
             .program
             .stderr()
             .contains("facade_to_llm.shape_failed")
     };
-    until("it is in the log", told).await;
+    until("it is in the log", reported).await;
     let log = gateway.program.stderr();
     assert!(
         log.contains("facade_to_llm.shape_failed") && log.contains("recovery_unavailable"),

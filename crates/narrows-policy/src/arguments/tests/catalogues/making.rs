@@ -20,7 +20,7 @@ const FOR_PATTERNS: [&str; 10] = [
     "SlicerStyleLight1",
 ];
 
-pub(super) struct Maker<'s> {
+pub(super) struct CallGenerator<'s> {
     root: &'s Value,
     rng: Rng,
     /// If false, only required members are generated.
@@ -30,9 +30,9 @@ pub(super) struct Maker<'s> {
     pub(super) unable: Vec<String>,
 }
 
-impl<'s> Maker<'s> {
-    pub(super) fn new(root: &'s Value, seed: u64, all: bool) -> Maker<'s> {
-        Maker {
+impl<'s> CallGenerator<'s> {
+    pub(super) fn new(root: &'s Value, seed: u64, all: bool) -> CallGenerator<'s> {
+        CallGenerator {
             root,
             rng: Rng::with_seed(seed),
             all,

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::form::{self, Keywords};
 use super::making::size;
-use crate::arguments::told;
+use crate::arguments::message;
 
 pub(super) struct Mutant {
     pub(super) mistake: &'static str,
@@ -15,7 +15,7 @@ pub(super) struct Mutant {
 
 /// Returns the mutants of a call and the kinds of mistakes that were skipped.
 pub(super) fn of(schema: &Value, call: &Value) -> (Vec<Mutant>, Vec<&'static str>) {
-    let mut breeder = Breeder {
+    let mut breeder = Mutator {
         root: schema,
         call,
         mutants: Vec::new(),
@@ -25,14 +25,14 @@ pub(super) fn of(schema: &Value, call: &Value) -> (Vec<Mutant>, Vec<&'static str
     (breeder.mutants, breeder.left_out)
 }
 
-struct Breeder<'s> {
+struct Mutator<'s> {
     root: &'s Value,
     call: &'s Value,
     mutants: Vec<Mutant>,
     left_out: Vec<&'static str>,
 }
 
-impl Breeder<'_> {
+impl Mutator<'_> {
     fn visit(&mut self, schema: &Value, value: &Value, pointer: &str) {
         let Some(keywords) = form::flat(self.root, schema) else {
             self.left_out.push("mistakes where parts do not merge");
@@ -181,7 +181,7 @@ impl Breeder<'_> {
             if let Some(schema) =
                 own.or(others.filter(|_| !keywords.contains_key("patternProperties")))
             {
-                self.visit(schema, value, &told::member(pointer, name));
+                self.visit(schema, value, &message::member(pointer, name));
             }
         }
     }
@@ -205,6 +205,6 @@ impl Breeder<'_> {
     ) {
         self.put(mistake, object, Value::Object(members));
         let last = self.mutants.last_mut().expect("it was just put there");
-        last.pointer = told::member(object, name);
+        last.pointer = message::member(object, name);
     }
 }

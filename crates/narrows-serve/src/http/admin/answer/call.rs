@@ -1,6 +1,6 @@
 //! Recorded calls as the admin API reports them.
 
-use narrows_gateway::feed::{CallError, CallRecord};
+use narrows_gateway::event_bus::{CallError, CallRecord};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -8,12 +8,12 @@ use utoipa::ToSchema;
 pub(crate) struct Calls {
     /// Newest first.
     #[schema(max_items = 1000)]
-    pub(crate) calls: Vec<Call>,
+    pub(crate) calls: Vec<RecordedCall>,
 }
 
 /// A completed client request.
 #[derive(Debug, PartialEq, Serialize, ToSchema)]
-pub(crate) struct Call {
+pub(crate) struct RecordedCall {
     /// Time of completion, RFC 3339.
     #[schema(format = DateTime)]
     at: String,
@@ -50,13 +50,13 @@ struct Error {
     fault: &'static str,
 }
 
-impl From<&CallRecord> for Call {
-    fn from(record: &CallRecord) -> Call {
+impl From<&CallRecord> for RecordedCall {
+    fn from(record: &CallRecord) -> RecordedCall {
         let error = |error: &CallError| Error {
             code: error.code,
             fault: error.fault,
         };
-        Call {
+        RecordedCall {
             at: record.at.rfc3339(),
             session: record.session,
             endpoint: record.endpoint.to_string(),

@@ -1,9 +1,9 @@
 use serde::de::DeserializeOwned;
 
-use super::{Calls, NewServer, PresetChoice};
+use super::{CallFilter, NewServer, PresetChoice};
 
 /// Returns the error of deserializing `text`, or an empty string.
-fn trouble<T: DeserializeOwned>(text: &str) -> String {
+fn problem<T: DeserializeOwned>(text: &str) -> String {
     match serde_json::from_str::<T>(text) {
         Ok(_) => String::new(),
         Err(error) => error.to_string(),
@@ -12,12 +12,12 @@ fn trouble<T: DeserializeOwned>(text: &str) -> String {
 
 #[track_caller]
 fn check<T: DeserializeOwned>(text: &str, expected: &str) {
-    let trouble = trouble::<T>(text);
+    let problem = problem::<T>(text);
     let is_it = match expected {
-        "" => trouble.is_empty(),
-        expected => trouble.contains(expected),
+        "" => problem.is_empty(),
+        expected => problem.contains(expected),
     };
-    assert!(is_it, "{text}: {trouble:?}");
+    assert!(is_it, "{text}: {problem:?}");
 }
 
 #[test]
@@ -41,10 +41,10 @@ fn names_are_counted_in_characters() {
 
 #[test]
 fn lists_have_an_end() {
-    check::<Calls>(r#"{"limit":1000}"#, "");
-    check::<Calls>(r#"{"limit":1001}"#, "from 1 to 1000");
-    check::<Calls>(r#"{"limit":0}"#, "from 1 to 1000");
-    check::<Calls>(r#"{"limits":1}"#, "unknown field");
+    check::<CallFilter>(r#"{"limit":1000}"#, "");
+    check::<CallFilter>(r#"{"limit":1001}"#, "from 1 to 1000");
+    check::<CallFilter>(r#"{"limit":0}"#, "from 1 to 1000");
+    check::<CallFilter>(r#"{"limits":1}"#, "unknown field");
 }
 
 #[test]

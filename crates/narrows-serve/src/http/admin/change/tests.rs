@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::told;
+use super::describe;
 use crate::admin::Change;
 
 #[test]
@@ -27,7 +27,7 @@ fn the_log_tells_names_and_no_entries() {
         },
     ];
     for change in changes {
-        let line = told(&change);
+        let line = describe(&change);
         assert!(line.contains(r"a\nb"), "{line}");
         assert!(!line.contains("SECRET"), "{line}");
     }

@@ -14,9 +14,9 @@ fn an_endpoint_is_told_with_its_path() {
         prompts: 3,
         resources: 4,
     };
-    let told = serde_json::to_value(endpoint(report, 6)).expect("JSON");
+    let encoded = serde_json::to_value(endpoint(report, 6)).expect("JSON");
     assert_eq!(
-        told,
+        encoded,
         json!({
             "name": "full", "path": "/mcp/full", "preset": "review", "expose": "lazy",
             "sessions": 1, "tools": 2, "prompts": 3, "resources": 4, "tokens": 6,

@@ -2,21 +2,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use narrows_gateway::Applied;
-use narrows_gateway::feed::Happening;
+use narrows_gateway::event_bus::GatewayEvent;
 use tokio::sync::{Semaphore, broadcast};
 use tokio::time::{Instant, interval_at};
 use tokio_util::sync::CancellationToken;
 
-use super::{Watch, missed, told};
+use super::{EventClient, encode_one, missed};
 
-async fn watch(happenings: broadcast::Receiver<Arc<Happening>>, stop: &CancellationToken) -> Watch {
+async fn watch(
+    gateway_events: broadcast::Receiver<Arc<GatewayEvent>>,
+    stop: &CancellationToken,
+) -> EventClient {
     let place = Arc::new(Semaphore::new(1))
         .acquire_owned()
         .await
         .expect("free");
     let often = Duration::from_secs(15);
-    Watch {
-        happenings,
+    EventClient {
+        gateway_events,
         calls: None,
         beat: interval_at(Instant::now() + often, often),
         stop: stop.clone(),
@@ -24,18 +27,18 @@ async fn watch(happenings: broadcast::Receiver<Arc<Happening>>, stop: &Cancellat
     }
 }
 
-fn closed(session: u64) -> Arc<Happening> {
-    Arc::new(Happening::SessionClosed { session })
+fn closed(session: u64) -> Arc<GatewayEvent> {
+    Arc::new(GatewayEvent::SessionClosed { session })
 }
 
 #[test]
 fn an_event_is_named_as_its_data_is() {
-    let text = |happening| String::from_utf8(told(&happening).to_vec()).expect("UTF-8");
+    let text = |event| String::from_utf8(encode_one(&event).to_vec()).expect("UTF-8");
     assert_eq!(
-        text(Happening::SessionClosed { session: 7 }),
+        text(GatewayEvent::SessionClosed { session: 7 }),
         "event: session_closed\ndata: {\"event\":\"session_closed\",\"session\":7}\n\n"
     );
-    let changed = text(Happening::SettingsChanged(Applied::default()));
+    let changed = text(GatewayEvent::SettingsChanged(Applied::default()));
     assert!(
         changed.starts_with("event: settings_changed\ndata: {"),
         "{changed}"
@@ -54,7 +57,7 @@ async fn who_lags_behind_is_told_how_much_is_missing() {
     let lost = watch.next().await.expect("an event");
     assert_eq!(&lost[..], b"event: missed\ndata: {\"count\":3}\n\n");
     // Events that are ready are sent together.
-    let both = [told(&closed(4)), told(&closed(5))].concat();
+    let both = [encode_one(&closed(4)), encode_one(&closed(5))].concat();
     assert_eq!(watch.next().await, Some(both.into()));
 }
 

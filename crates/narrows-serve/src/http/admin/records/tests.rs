@@ -1,10 +1,10 @@
 use std::time::UNIX_EPOCH;
 
-use narrows_gateway::feed::{CallError, CallRecord};
+use narrows_gateway::event_bus::{CallError, CallRecord};
 use serde_json::json;
 
-use crate::http::admin::answer::Call;
-use crate::http::admin::ask::{Calls, Limit};
+use crate::http::admin::answer::RecordedCall;
+use crate::http::admin::ask::{CallFilter, Limit};
 use crate::http::admin::given::Name;
 
 fn record() -> CallRecord {
@@ -23,8 +23,8 @@ fn record() -> CallRecord {
     }
 }
 
-fn all() -> Calls {
-    Calls {
+fn all() -> CallFilter {
+    CallFilter {
         limit: Limit(100),
         server: None,
         client: None,
@@ -43,72 +43,73 @@ fn a_call_is_told_as_the_event_of_it_tells_it() {
         ..record()
     };
     for record in [record(), failed] {
-        assert_eq!(json!(Call::from(&record)), json!(record));
+        assert_eq!(json!(RecordedCall::from(&record)), json!(record));
     }
 }
 
 #[test]
 fn calls_are_chosen_by_all_that_is_asked_for() {
     let name = |text: &str| Some(Name(text.into()));
-    let check = |which: Calls, fits: bool| assert_eq!(which.fits(&record()), fits, "{which:?}");
+    let check =
+        |which: CallFilter, fits: bool| assert_eq!(which.fits(&record()), fits, "{which:?}");
     check(all(), true);
     check(
-        Calls {
+        CallFilter {
             server: name("files"),
             ..all()
         },
         true,
     );
     check(
-        Calls {
+        CallFilter {
             server: name("file"),
             ..all()
         },
         false,
     );
     check(
-        Calls {
+        CallFilter {
             client: name("cursor"),
             ..all()
         },
         true,
     );
     check(
-        Calls {
+        CallFilter {
             client: name("Cursor"),
             ..all()
         },
         false,
     );
     check(
-        Calls {
+        CallFilter {
             method: name("tools/call"),
             ..all()
         },
         true,
     );
     check(
-        Calls {
+        CallFilter {
             method: name("tools/list"),
             ..all()
         },
         false,
     );
     check(
-        Calls {
+        CallFilter {
             failed: Some(false),
             ..all()
         },
         true,
     );
     check(
-        Calls {
+        CallFilter {
             failed: Some(true),
             ..all()
         },
         false,
     );
-    let mixed = Calls {
+    let mixed = CallFilter {
         server: name("files"),
         client: name("other"),
         ..all()

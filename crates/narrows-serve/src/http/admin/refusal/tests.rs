@@ -4,7 +4,7 @@ use narrows_gateway::SwitchError;
 use narrows_gateway::settings::Transport;
 use utoipa::PartialSchema as _;
 
-use super::{Refusal, Word};
+use super::{ErrorCode, Refusal};
 use crate::admin::{LeftOutServer, Rejected};
 use crate::error::Refused;
 
@@ -87,27 +87,27 @@ fn each_has_a_status_a_word_and_a_message() {
 
 #[test]
 fn every_word_is_in_the_description() {
-    let described = serde_json::to_value(Word::schema()).expect("JSON");
+    let described = serde_json::to_value(ErrorCode::schema()).expect("JSON");
     let described = described["enum"].as_array().expect("words").clone();
-    let told: Vec<_> = all().iter().map(|refusal| refusal.code()).collect();
-    for word in &told {
+    let body: Vec<_> = all().iter().map(|refusal| refusal.code()).collect();
+    for word in &body {
         assert!(described.iter().any(|known| known == word), "{word}");
     }
     for word in &described {
-        assert!(told.iter().any(|told| word == told), "{word}");
+        assert!(body.iter().any(|body| word == body), "{word}");
     }
 }
 
 #[test]
 fn problems_are_told_one_by_one_and_only_there() {
     for refusal in all() {
-        let told = serde_json::to_value(refusal.told()).expect("JSON");
-        let problems = &told["error"]["problems"];
+        let body = serde_json::to_value(refusal.to_body()).expect("JSON");
+        let problems = &body["error"]["problems"];
         match refusal {
             Refusal::Rejected(Rejected::Invalid(_)) => {
                 assert_eq!(*problems, serde_json::json!(["one", "two"]));
             }
-            _ => assert!(problems.is_null(), "{told}"),
+            _ => assert!(problems.is_null(), "{body}"),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::prune::{Deadline, Lines, OutOfTime, Span};
 
 /// The deepest level at which blocks are distinguished. Deeper blocks belong to the innermost one
 /// at this level.
-const DEEPEST: usize = 24;
+const MAX_BLOCK_DEPTH: usize = 24;
 /// The most lines of a piece outside functions.
 const PIECE: usize = 24;
 /// The most lines of a signature.
@@ -148,7 +148,7 @@ impl Outline {
 const NONE: u32 = u32::MAX;
 
 /// A block that has not been closed yet.
-struct Open {
+struct OpenBlock {
     block: usize,
     indent: usize,
     expects_body: bool,
@@ -172,7 +172,7 @@ struct Above {
 struct Scan {
     matter: Vec<Matter>,
     found: Vec<Block>,
-    open: Vec<Open>,
+    open: Vec<OpenBlock>,
     above: Option<Above>,
     prose: Prose,
     /// The position after the last line that belongs to an open block.
@@ -252,10 +252,10 @@ impl Scan {
     }
 
     fn enter(&mut self, start: usize, at: usize, depth: usize, definition: Definition) {
-        if self.open.len() == DEEPEST {
+        if self.open.len() == MAX_BLOCK_DEPTH {
             return;
         }
-        self.open.push(Open {
+        self.open.push(OpenBlock {
             block: self.found.len(),
             indent: depth,
             expects_body: definition.expects_body,

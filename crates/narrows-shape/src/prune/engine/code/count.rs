@@ -2,23 +2,23 @@
 
 use super::blocks::{Matter, Outline};
 use super::define::BlockKind;
-use super::goal::{Goal, LONGEST, Match, Mention, NameKey, Terms, each_term, is_name};
+use super::goal::{Goal, LONGEST, Mention, NameKey, TermMatch, Terms, each_term, is_name};
 use crate::prune::{Deadline, Lines, OutOfTime};
 use crate::terms::{fold_into, words};
 
 /// The counts for a block, including its nested blocks.
 #[derive(Clone, Default)]
 pub(super) struct Counts {
-    pub(super) name: Match,
+    pub(super) name: TermMatch,
     pub(super) name_parts: u32,
     pub(super) exact_parts: u32,
     pub(super) akin_parts: u32,
     pub(super) near_parts: u32,
     /// The terms that the first part of the name matches.
-    pub(super) first: Match,
-    pub(super) signature: Match,
+    pub(super) first: TermMatch,
+    pub(super) signature: TermMatch,
     /// Matches in all code, including the signature.
-    pub(super) body: Match,
+    pub(super) body: TermMatch,
     /// Terms in comments and doc strings.
     pub(super) prose: Terms,
     pub(super) words: u32,
@@ -32,7 +32,7 @@ impl Counts {
         self.name.exact | self.signature.exact | self.body.exact
     }
 
-    fn name_part(&mut self, found: Match) {
+    fn name_part(&mut self, found: TermMatch) {
         if self.name_parts == 0 {
             self.first = found;
         }
@@ -49,7 +49,7 @@ impl Counts {
 }
 
 /// The counts of all blocks.
-pub(super) struct Tally {
+pub(super) struct BlockTally {
     pub(super) blocks: Vec<Counts>,
     /// The occurrences of each term in each block, block by block.
     exact: Vec<u8>,
@@ -57,21 +57,21 @@ pub(super) struct Tally {
     terms: usize,
 }
 
-impl Tally {
+impl BlockTally {
     pub(super) fn of(
         lines: &Lines<'_>,
         outline: &Outline,
         goal: &Goal,
         deadline: &Deadline<'_>,
-    ) -> Result<Tally, OutOfTime> {
+    ) -> Result<BlockTally, OutOfTime> {
         let (blocks, terms) = (outline.blocks.len(), goal.len());
-        let mut tally = Tally {
+        let mut tally = BlockTally {
             blocks: vec![Counts::default(); blocks],
             exact: vec![0; blocks * terms],
             akin: vec![0; blocks * terms],
             terms,
         };
-        let mut reader = Reader::new(goal, deadline);
+        let mut reader = WordMatcher::new(goal, deadline);
         let mut heads = vec![None; lines.len()];
         for (at, block) in outline.blocks.iter().enumerate() {
             if block.kind != BlockKind::Piece {
@@ -102,7 +102,7 @@ impl Tally {
     /// Counts the matches of a line for its block.
     fn read(
         &mut self,
-        reader: &mut Reader<'_>,
+        reader: &mut WordMatcher<'_>,
         outline: &Outline,
         owner: usize,
         at: usize,
@@ -128,7 +128,7 @@ impl Tally {
                     counts.name_part(found);
                 } else if in_prose {
                     counts.prose |= found.exact;
-                } else if found != Match::default() {
+                } else if found != TermMatch::default() {
                     counts.body.add(found);
                     if in_signature {
                         counts.signature.add(found);
@@ -181,9 +181,9 @@ fn bump(count: &mut u8, times: u8) {
 
 /// Compares words with the goal and caches recent results, because most words of a text recur soon.
 /// The cache has a fixed size.
-struct Reader<'a> {
+struct WordMatcher<'a> {
     goal: &'a Goal,
-    known: Vec<(u64, Match)>,
+    known: Vec<(u64, TermMatch)>,
     /// The folded form of the current word.
     folded: String,
     deadline: &'a Deadline<'a>,
@@ -193,24 +193,24 @@ struct Reader<'a> {
 /// The size of the cache in words; a power of two.
 const KNOWN: usize = 4096;
 
-impl<'a> Reader<'a> {
-    fn new(goal: &'a Goal, deadline: &'a Deadline<'a>) -> Reader<'a> {
-        Reader {
+impl<'a> WordMatcher<'a> {
+    fn new(goal: &'a Goal, deadline: &'a Deadline<'a>) -> WordMatcher<'a> {
+        WordMatcher {
             goal,
-            known: vec![(0, Match::default()); KNOWN],
+            known: vec![(0, TermMatch::default()); KNOWN],
             folded: String::new(),
             deadline,
             words: 0,
         }
     }
 
-    fn matching(&mut self, word: &str) -> Result<Match, OutOfTime> {
+    fn matching(&mut self, word: &str) -> Result<TermMatch, OutOfTime> {
         self.words += 1;
         if self.words.is_multiple_of(1024) {
             self.deadline.check()?;
         }
         if word.len() > LONGEST {
-            return Ok(Match::default());
+            return Ok(TermMatch::default());
         }
         self.folded.clear();
         fold_into(word, &mut self.folded);

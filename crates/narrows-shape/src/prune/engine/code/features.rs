@@ -1,9 +1,9 @@
 //! Compares a block of code with a goal by a set of features.
 
 use super::blocks::{Block, Outline};
-use super::count::Tally;
+use super::count::BlockTally;
 use super::define::BlockKind;
-use super::goal::{Goal, Match, Mention, Terms, each_term, name_key};
+use super::goal::{Goal, Mention, TermMatch, Terms, each_term, name_key};
 use crate::prune::{Deadline, Lines, OutOfTime};
 use crate::rank::{Bm25, frequency, rarity};
 
@@ -63,7 +63,7 @@ pub const NAMES: [&str; FEATURES] = [
 
 /// Returns `true` if any feature of a block depends on the goal and is present.
 pub(super) fn speaks_of_the_goal(features: &[f32; FEATURES]) -> bool {
-    const TELLING: [&str; 8] = [
+    const INFORMATIVE_FEATURES: [&str; 8] = [
         "name_exact",
         "name_akin",
         "name_near",
@@ -73,11 +73,11 @@ pub(super) fn speaks_of_the_goal(features: &[f32; FEATURES]) -> bool {
         "named_code",
         "mentions_code",
     ];
-    let mut telling = NAMES
+    let mut informative = NAMES
         .iter()
         .zip(features)
-        .filter(|(name, _)| TELLING.contains(name));
-    telling.any(|(_, &value)| value > 0.0)
+        .filter(|(name, _)| INFORMATIVE_FEATURES.contains(name));
+    informative.any(|(_, &value)| value > 0.0)
 }
 
 /// Compares every block of an outline with the goal.
@@ -87,7 +87,7 @@ pub(super) fn of(
     goal: &Goal,
     deadline: &Deadline<'_>,
 ) -> Result<Vec<[f32; FEATURES]>, OutOfTime> {
-    let tally = Tally::of(lines, outline, goal, deadline)?;
+    let tally = BlockTally::of(lines, outline, goal, deadline)?;
     let scale = Scale::of(outline, &tally, goal);
     let mut all = Vec::with_capacity(outline.blocks.len());
     for at in 0..outline.blocks.len() {
@@ -109,7 +109,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn of(outline: &Outline, tally: &Tally, goal: &Goal) -> Scale {
+    fn of(outline: &Outline, tally: &BlockTally, goal: &Goal) -> Scale {
         let mut spread = vec![0u32; goal.len()];
         let (mut blocks, mut functions, mut words) = (0u32, 0u32, 0u64);
         for (block, counts) in outline.blocks.iter().zip(&tally.blocks) {
@@ -158,14 +158,14 @@ fn compare(
     lines: &Lines<'_>,
     outline: &Outline,
     at: usize,
-    tally: &Tally,
+    tally: &BlockTally,
     goal: &Goal,
     scale: &Scale,
 ) -> [f32; FEATURES] {
     let block = &outline.blocks[at];
     let counts = &tally.blocks[at];
     let share = |terms: Terms| scale.share(terms);
-    let beyond = |found: Match, which: Terms| share(which & !found.exact);
+    let beyond = |found: TermMatch, which: Terms| share(which & !found.exact);
     let around = block.parent.map(|parent| tally.blocks[parent].name);
     let around = around.map_or(0.0, |name| share(name.exact));
     let parts = counts.name_parts.max(1) as f32;

@@ -51,7 +51,7 @@ pub(super) enum Mention {
 
 /// The terms that a word matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Match {
+pub(super) struct TermMatch {
     /// Terms with the same stem.
     pub(super) exact: Terms,
     /// Terms that abbreviate the word or the reverse, or that share its beginning or end.
@@ -60,12 +60,12 @@ pub(super) struct Match {
     pub(super) near: Terms,
 }
 
-impl Match {
+impl TermMatch {
     pub(super) fn all(self) -> Terms {
         self.exact | self.akin | self.near
     }
 
-    pub(super) fn add(&mut self, other: Match) {
+    pub(super) fn add(&mut self, other: TermMatch) {
         self.exact |= other.exact;
         self.akin |= other.akin;
         self.near |= other.near;
@@ -124,9 +124,9 @@ impl Goal {
     }
 
     /// Returns the terms that a folded word of the text matches.
-    pub(super) fn matching(&self, word: &str) -> Match {
+    pub(super) fn matching(&self, word: &str) -> TermMatch {
         if word.len() > LONGEST {
-            return Match::default();
+            return TermMatch::default();
         }
         let root = stem(word, Language::English);
         let exact = self.exact.get(&*root).copied().unwrap_or(0);
@@ -138,7 +138,7 @@ impl Goal {
             let candidates = self.ends.get(&key.1).copied().unwrap_or(0);
             akin |= self.filtered(candidates, |term| shares_end(term, word));
         }
-        Match {
+        TermMatch {
             exact,
             akin: akin & !exact,
             near: near & !exact & !akin,

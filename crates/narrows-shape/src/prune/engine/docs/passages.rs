@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::prune::Span;
-use crate::prune::markdown::{Kind, Structure};
+use crate::prune::markdown::{LineKind, Structure};
 
 /// The most lines of a piece. A longer piece ends with the current passage.
 const PIECE_LINES: usize = 40;
@@ -72,7 +72,10 @@ pub(super) fn find(structure: &Structure) -> Passages {
         piece.passages.end = index + 1;
         if level.is_none() {
             let kinds = &structure.kinds[passage.clone()];
-            piece.lines += kinds.iter().filter(|&&kind| kind != Kind::Blank).count();
+            piece.lines += kinds
+                .iter()
+                .filter(|&&kind| kind != LineKind::Blank)
+                .count();
         }
         found.passages.push(passage);
     }
@@ -84,7 +87,7 @@ fn heading(structure: &Structure, passage: &Span) -> Option<u8> {
     structure.kinds[passage.clone()]
         .iter()
         .find_map(|kind| match kind {
-            Kind::Heading(level) => Some(*level),
+            LineKind::Heading(level) => Some(*level),
             _ => None,
         })
 }
@@ -103,11 +106,11 @@ fn passages(structure: &Structure) -> Vec<Span> {
         } else {
             limit = fences.peek().map_or(kinds.len(), |fence| fence.start);
             at = match kinds[at] {
-                Kind::Heading(_) | Kind::Underline => end_of_title(kinds, at),
+                LineKind::Heading(_) | LineKind::Underline => end_of_title(kinds, at),
                 _ => end_of_paragraph(kinds, at, limit.min(at + PASSAGE_LINES)),
             };
         }
-        while at < limit && kinds[at] == Kind::Blank {
+        while at < limit && kinds[at] == LineKind::Blank {
             at += 1;
         }
         passages.push(begin..at);
@@ -116,21 +119,21 @@ fn passages(structure: &Structure) -> Vec<Span> {
 }
 
 /// Returns the end of a heading, which may have an overline and an underline.
-fn end_of_title(kinds: &[Kind], begin: usize) -> usize {
+fn end_of_title(kinds: &[LineKind], begin: usize) -> usize {
     let mut end = begin + 1;
-    if kinds[begin] == Kind::Underline && matches!(kinds.get(end), Some(Kind::Heading(_))) {
+    if kinds[begin] == LineKind::Underline && matches!(kinds.get(end), Some(LineKind::Heading(_))) {
         end += 1;
     }
-    if kinds.get(end) == Some(&Kind::Underline) {
+    if kinds.get(end) == Some(&LineKind::Underline) {
         end += 1;
     }
     end
 }
 
-fn end_of_paragraph(kinds: &[Kind], begin: usize, limit: usize) -> usize {
-    if kinds[begin] == Kind::Blank {
+fn end_of_paragraph(kinds: &[LineKind], begin: usize, limit: usize) -> usize {
+    if kinds[begin] == LineKind::Blank {
         return begin;
     }
     let rest = kinds[begin + 1..limit].iter();
-    begin + 1 + rest.take_while(|&&kind| kind == Kind::Text).count()
+    begin + 1 + rest.take_while(|&&kind| kind == LineKind::Text).count()
 }

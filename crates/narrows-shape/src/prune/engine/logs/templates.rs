@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::prune::{Deadline, Lines, OutOfTime};
 
 /// The most bytes of a line that determine its template.
-const TELLING: usize = 512;
+const TEMPLATE_PREFIX: usize = 512;
 
 /// Returns the novelty of each line, from 0 to 1. The first line of a template is the most novel,
 /// especially if the template has few lines.
@@ -39,7 +39,7 @@ pub(super) fn novelty(lines: &Lines<'_>, deadline: &Deadline<'_>) -> Result<Vec<
 fn template(line: &str) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     let mut add = |byte: u8| hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    let bytes = &line.as_bytes()[..line.len().min(TELLING)];
+    let bytes = &line.as_bytes()[..line.len().min(TEMPLATE_PREFIX)];
     for word in bytes.chunk_by(|a, b| a.is_ascii_alphanumeric() == b.is_ascii_alphanumeric()) {
         if word.iter().any(u8::is_ascii_digit) {
             add(b'0');

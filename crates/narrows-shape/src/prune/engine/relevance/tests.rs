@@ -1,4 +1,4 @@
-use super::{Groups, Hits};
+use super::{DocumentGroups, Hits};
 use crate::prune::Deadline;
 use crate::prune::engine::goal_terms::GoalTerms;
 
@@ -43,7 +43,7 @@ fn groups_are_scored_as_one_text() {
     let terms = GoalTerms::of("zebra horse");
     let texts = ["zebra", "horse", "cow", "zebra cow"];
     let hits = Hits::search(&terms, texts.into_iter(), &Deadline::never()).expect("no deadline");
-    let mut groups = Groups::default();
+    let mut groups = DocumentGroups::default();
     groups.add(0, 1.0);
     groups.add(1, 1.0);
     groups.close();

@@ -8,20 +8,20 @@ use narrows_gateway::settings::{Builtin, ServerSettings, Settings, ShapeChoice, 
 use narrows_wire::Raw;
 use serde_json::{Value, json};
 
-use super::{Terms, lines};
+use super::{CallLimits, lines};
 
-const IN_MEMORY: Terms = Terms {
+const IN_MEMORY: CallLimits = CallLimits {
     budget: 80_000,
     kept: None,
 };
 
 #[track_caller]
-fn check(receipt: &Value, terms: Terms, expected: Expect) {
+fn check(receipt: &Value, terms: CallLimits, expected: Expect) {
     let result = json!({ "content": [], "_meta": { "narrows/receipt": receipt } });
-    expected.assert_eq(&told(&result, terms));
+    expected.assert_eq(&described(&result, terms));
 }
 
-fn told(result: &Value, terms: Terms) -> String {
+fn described(result: &Value, terms: CallLimits) -> String {
     let lines = lines(&Raw::from_serialize(result), terms);
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
@@ -82,7 +82,7 @@ fn everything_that_can_be_done_to_a_block_has_words() {
     let bare = block("content[1].data", &[], json!([]));
     check(
         &receipt(vec![all, bare]),
-        Terms {
+        CallLimits {
             budget: 5_000,
             kept: Some(Duration::from_secs(3600)),
         },
@@ -110,8 +110,8 @@ fn much_is_told_in_a_few_lines() {
     let mut blocks = vec![long];
     blocks.extend((1..22).map(|index| block(&format!("content[{index}].text"), &[], json!([]))));
     let result = json!({ "_meta": { "narrows/receipt": receipt(blocks) } });
-    let told = told(&result, IN_MEMORY);
-    let lines: Vec<&str> = told.lines().collect();
+    let described = described(&result, IN_MEMORY);
+    let lines: Vec<&str> = described.lines().collect();
     assert!(
         lines[3].ends_with(r"x\nx\n...' (from the arguments or --goal)"),
         "{}",
@@ -129,7 +129,7 @@ fn much_is_told_in_a_few_lines() {
 #[test]
 fn a_result_without_a_receipt_was_not_shaped() {
     for result in [json!({}), json!({ "_meta": {} }), json!({ "_meta": [1] })] {
-        assert_eq!(told(&result, IN_MEMORY), "shaped:     no\n");
+        assert_eq!(described(&result, IN_MEMORY), "shaped:     no\n");
     }
 }
 
@@ -157,7 +157,7 @@ fn what_is_no_receipt_is_passed_over() {
     ];
     for receipt in wrong {
         let result = json!({ "_meta": { "narrows/receipt": receipt } });
-        assert_eq!(told(&result, IN_MEMORY), "", "{receipt}");
+        assert_eq!(described(&result, IN_MEMORY), "", "{receipt}");
     }
     let deep = format!(
         r#"{{"_meta":{{"narrows/receipt":{}}}}}"#,
@@ -178,7 +178,7 @@ fn the_terms_are_those_of_the_tool_then_the_server_then_the_endpoint_then_the_to
     settings.upstreams.push(ServerSettings::new("a", kind));
     let traits = |cap| ResultTraits { reads: None, cap };
     let target = Some(("a", "echo"));
-    let terms = |settings: &Settings| Terms::of(settings, target, traits(usize::MAX));
+    let terms = |settings: &Settings| CallLimits::of(settings, target, traits(usize::MAX));
     assert_eq!(terms(&settings).budget, 16_000);
     settings.shape = most(4_000);
     assert_eq!(terms(&settings).budget, 4_000);
@@ -190,8 +190,8 @@ fn the_terms_are_those_of_the_tool_then_the_server_then_the_endpoint_then_the_to
     tools.insert("echo".to_owned(), most(1_000));
     tools.insert("other".to_owned(), most(1_500));
     assert_eq!(terms(&settings).budget, 1_000);
-    assert_eq!(Terms::of(&settings, target, traits(900)).budget, 900);
-    let of_endpoint = Terms::of(&settings, None, traits(usize::MAX));
+    assert_eq!(CallLimits::of(&settings, target, traits(900)).budget, 900);
+    let of_endpoint = CallLimits::of(&settings, None, traits(usize::MAX));
     assert_eq!(of_endpoint.budget, 3_000);
     assert_eq!(terms(&settings).kept, None);
     settings.recovery.path = Some("cut".into());

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{Saved, Savings};
+use super::{SavedTotals, Savings};
 
 fn text(since: &str, tools: Value) -> String {
     json!({ "since": since, "tools": tools }).to_string()
@@ -14,8 +14,8 @@ fn tool(server: &str, tool: &str, results: usize) -> Value {
     })
 }
 
-fn saved(results: usize, failed: usize) -> Saved {
-    Saved {
+fn saved(results: usize, failed: usize) -> SavedTotals {
+    SavedTotals {
         results,
         failed,
         chars_before: results * 1000,
@@ -95,7 +95,7 @@ fn numbers_beyond_the_largest_and_times_that_are_none_do_no_harm() {
         "{line}"
     );
     assert!(line.contains("~0 tokens saved (0 %)"), "{line}");
-    let nothing = Saved::default();
+    let nothing = SavedTotals::default();
     assert_eq!(
         nothing.short(),
         "0 results shortened, ~0 tokens saved (0 %)"

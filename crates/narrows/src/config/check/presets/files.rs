@@ -22,7 +22,7 @@ const MOST_FILES: usize = 1_000;
 const MOST_BYTES: u64 = 1024 * 1024;
 
 #[derive(Default)]
-pub(super) struct Files {
+pub(super) struct PresetFiles {
     pub(super) presets: Vec<Preset>,
     /// The ids of presets that cannot be used.
     pub(super) skipped: Vec<String>,
@@ -36,10 +36,10 @@ pub(super) fn read_all(
     servers: &ServerIds<'_>,
     others: &[Preset],
     problems: &mut Problems<'_>,
-) -> io::Result<Files> {
+) -> io::Result<PresetFiles> {
     let mut ids = ids(folder)?;
     ids.sort_unstable();
-    let mut files = Files::default();
+    let mut files = PresetFiles::default();
     if ids.len() > MOST_FILES {
         let (all, most) = (grouped(ids.len()), grouped(MOST_FILES));
         files.skipped = ids.split_off(MOST_FILES);

@@ -18,7 +18,7 @@ const IDS: [&str; 4] = ["a", "b/\"c\"", "ü", "new"];
 
 /// The place of the servers in a document.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Shape {
+enum Layout {
     McpServers,
     ServersById,
     ServersInList,
@@ -26,31 +26,31 @@ enum Shape {
     Nowhere,
 }
 
-impl Shape {
+impl Layout {
     fn key(self) -> &'static str {
         match self {
-            Shape::McpServers | Shape::Nowhere => "mcpServers",
-            Shape::ServersById | Shape::ServersInList => "servers",
-            Shape::McpxList => "mcp_servers",
+            Layout::McpServers | Layout::Nowhere => "mcpServers",
+            Layout::ServersById | Layout::ServersInList => "servers",
+            Layout::McpxList => "mcp_servers",
         }
     }
 
     fn named_by(self) -> Option<&'static str> {
         match self {
-            Shape::ServersInList => Some("id"),
-            Shape::McpxList => Some("name"),
+            Layout::ServersInList => Some("id"),
+            Layout::McpxList => Some("name"),
             _ => None,
         }
     }
 }
 
-fn shape() -> impl Strategy<Value = Shape> {
+fn shape() -> impl Strategy<Value = Layout> {
     prop_oneof![
-        Just(Shape::McpServers),
-        Just(Shape::ServersById),
-        Just(Shape::ServersInList),
-        Just(Shape::McpxList),
-        Just(Shape::Nowhere),
+        Just(Layout::McpServers),
+        Just(Layout::ServersById),
+        Just(Layout::ServersInList),
+        Just(Layout::McpxList),
+        Just(Layout::Nowhere),
     ]
 }
 
@@ -108,7 +108,7 @@ fn change() -> impl Strategy<Value = Change> {
 }
 
 /// Generates a document and the place of its servers.
-fn document() -> impl Strategy<Value = (Shape, Value)> {
+fn document() -> impl Strategy<Value = (Layout, Value)> {
     let by_id = || vec((proptest::sample::select(&IDS[..3]), entry()), 0..4);
     let top = (shape(), by_id(), by_id(), by_id(), any::<u8>());
     top.prop_map(|(shape, servers, presets, endpoints, order)| {
@@ -129,7 +129,7 @@ fn document() -> impl Strategy<Value = (Shape, Value)> {
                 servers.into_iter().map(named).collect()
             }
         };
-        if shape != Shape::Nowhere {
+        if shape != Layout::Nowhere {
             members.push((shape.key().to_owned(), servers));
         }
         // Some members are missing, and any of them may come first.
@@ -150,7 +150,7 @@ fn named(key: &str, id: &str, entry: &Value) -> Value {
 }
 
 /// Writes a document with whitespace and comments at all places that allow them.
-struct Pen {
+struct DocumentWriter {
     out: String,
     /// Random bytes, one consumed per decision from the end.
     choices: Vec<u8>,
@@ -158,7 +158,7 @@ struct Pen {
     comments: usize,
 }
 
-impl Pen {
+impl DocumentWriter {
     fn choose(&mut self) -> u8 {
         self.choices.pop().unwrap_or(0)
     }
@@ -232,16 +232,16 @@ fn written(value: &Value, choices: Vec<u8>) -> String {
         0 => "\r\n",
         _ => "\n",
     };
-    let mut pen = Pen {
+    let mut writer = DocumentWriter {
         out: String::new(),
         choices,
         line_end,
         comments: 0,
     };
-    pen.gap();
-    pen.value(value);
-    pen.gap();
-    pen.out
+    writer.gap();
+    writer.value(value);
+    writer.gap();
+    writer.out
 }
 
 fn read(text: &str) -> Option<Value> {
@@ -271,7 +271,7 @@ fn plain_value(value: &ast::Value<'_>) -> Value {
 }
 
 /// Applies the change to the value of a document.
-fn changed(mut top: Value, shape: Shape, change: &Change) -> Result<Value, EditError> {
+fn changed(mut top: Value, shape: Layout, change: &Change) -> Result<Value, EditError> {
     let unknown = |kind, name: &str| EditError::Unknown {
         kind,
         name: name.to_owned(),
@@ -362,7 +362,7 @@ fn changed(mut top: Value, shape: Shape, change: &Change) -> Result<Value, EditE
     Ok(top)
 }
 
-fn server<'a>(top: &'a mut Value, shape: Shape, id: &str) -> Option<&'a mut Value> {
+fn server<'a>(top: &'a mut Value, shape: Layout, id: &str) -> Option<&'a mut Value> {
     match top.get_mut(shape.key())? {
         Value::Object(servers) => servers.get_mut(id),
         Value::Array(servers) => {
@@ -375,7 +375,7 @@ fn server<'a>(top: &'a mut Value, shape: Shape, id: &str) -> Option<&'a mut Valu
 
 /// Returns changes that fit a document, each with its inverse. Empty objects and lists are left
 /// out, because they lose their whitespace.
-fn pairs(value: &Value, shape: Shape, id: &str, entry: &Value) -> Vec<(Change, Change)> {
+fn pairs(value: &Value, shape: Layout, id: &str, entry: &Value) -> Vec<(Change, Change)> {
     let id = id.to_owned();
     let mut pairs = Vec::new();
     let mut top = value.clone();
@@ -436,7 +436,7 @@ fn pairs(value: &Value, shape: Shape, id: &str, entry: &Value) -> Vec<(Change, C
 }
 
 /// Returns the byte range of the entry that a change affects, if it exists.
-fn edited_range(text: &str, shape: Shape, change: &Change) -> Option<std::ops::Range<usize>> {
+fn edited_range(text: &str, shape: Layout, change: &Change) -> Option<std::ops::Range<usize>> {
     let (list, id) = match change {
         Change::AddServer { id, .. }
         | Change::ReplaceServer { id, .. }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use narrows_gateway::preset::{Denial, DenialSource, Why};
+use narrows_gateway::preset::{Denial, DenialReason, DenialSource};
 use narrows_gateway::settings::Transport;
 use narrows_gateway::{ToolReport, UpstreamReport};
 use narrows_upstream::{Failure, FailureKind, Found, State as UpstreamState};
@@ -20,7 +20,7 @@ fn report(state: UpstreamState) -> UpstreamReport {
     };
     let denial = Denial {
         source: DenialSource::Preset("review".into()),
-        why: Why::NotNamed,
+        why: DenialReason::NotNamed,
     };
     UpstreamReport {
         id: "my files".into(),
@@ -50,27 +50,31 @@ fn up(server_info: Raw) -> UpstreamState {
 #[test]
 fn a_server_that_is_up_tells_what_it_is_and_offers() {
     let info = Raw::empty_object().with_member("name", &Raw::string("fs"));
-    let told = serde_json::to_value(ServerDetails::from(&report(up(info)))).expect("JSON");
+    let encoded = serde_json::to_value(ServerDetails::from(&report(up(info)))).expect("JSON");
     assert_eq!(
-        told,
+        encoded,
         json!({
             "id": "my files", "slug": "files", "transport": "ws", "state": "up",
             "revision": "2025-06-18", "server_info": {"name": "fs"}, "took_ms": 12,
-            "tools": 1, "hidden": 1, "prompts": 3, "resources": 4, "templates": 5, "tokens": told["tokens"],
+            "tools": 1, "hidden": 1, "prompts": 3, "resources": 4, "templates": 5, "tokens": encoded["tokens"],
             "tool_list": [
-                {"name": "read", "published": "files__read", "tokens": told["tool_list"][0]["tokens"]},
+                {"name": "read", "published": "files__read", "tokens": encoded["tool_list"][0]["tokens"]},
                 {
                     "name": "write", "published": "files__write",
-                    "tokens": told["tool_list"][1]["tokens"],
+                    "tokens": encoded["tool_list"][1]["tokens"],
                     "denied": "no entry of preset 'review' allows it",
                 },
             ],
         })
     );
-    let tokens = |at: usize| told["tool_list"][at]["tokens"].as_u64().expect("a number");
+    let tokens = |at: usize| {
+        encoded["tool_list"][at]["tokens"]
+            .as_u64()
+            .expect("a number")
+    };
     assert!(tokens(0) > 0);
     // Hidden tools do not count.
-    assert_eq!(told["tokens"], tokens(0));
+    assert_eq!(encoded["tokens"], tokens(0));
 }
 
 #[test]
@@ -86,18 +90,18 @@ fn a_server_that_is_down_tells_why() {
         attempts: 2,
         next_try: Some(tokio::time::Instant::now() + Duration::from_secs(90)),
     };
-    let told = serde_json::to_value(Server::from(&report(state))).expect("JSON");
-    assert_eq!(told["state"], "down");
-    assert_eq!(told["reason"], "connection refused");
-    assert_eq!(told["attempts"], 2);
-    assert!(told["next_try_s"].as_u64() > Some(60), "{told}");
-    assert!(!told.to_string().contains("SECRET"), "{told}");
+    let encoded = serde_json::to_value(Server::from(&report(state))).expect("JSON");
+    assert_eq!(encoded["state"], "down");
+    assert_eq!(encoded["reason"], "connection refused");
+    assert_eq!(encoded["attempts"], 2);
+    assert!(encoded["next_try_s"].as_u64() > Some(60), "{encoded}");
+    assert!(!encoded.to_string().contains("SECRET"), "{encoded}");
 }
 
 #[test]
 fn what_is_not_known_is_left_out() {
     for state in [UpstreamState::Disabled, UpstreamState::Starting] {
-        let told = serde_json::to_value(Server::from(&report(state))).expect("JSON");
+        let encoded = serde_json::to_value(Server::from(&report(state))).expect("JSON");
         for member in [
             "reason",
             "attempts",
@@ -106,7 +110,7 @@ fn what_is_not_known_is_left_out() {
             "server_info",
             "took_ms",
         ] {
-            assert!(told.get(member).is_none(), "{member}: {told}");
+            assert!(encoded.get(member).is_none(), "{member}: {encoded}");
         }
     }
 }
@@ -118,7 +122,7 @@ fn only_an_object_is_what_a_server_says_of_itself() {
     for info in ["7".to_owned(), "[1]".to_owned(), deep] {
         let info = Raw::parse(info.into());
         let Ok(info) = info else { continue };
-        let told = serde_json::to_value(Server::from(&report(up(info)))).expect("JSON");
-        assert!(told.get("server_info").is_none(), "{told}");
+        let encoded = serde_json::to_value(Server::from(&report(up(info)))).expect("JSON");
+        assert!(encoded.get("server_info").is_none(), "{encoded}");
     }
 }

@@ -26,9 +26,9 @@ fn report(endpoint: &str, is_server: bool) -> SessionReport {
 
 #[test]
 fn a_session_is_told_with_whole_seconds() {
-    let told = serde_json::to_value(Session::from(report("lazy", false))).expect("JSON");
+    let encoded = serde_json::to_value(Session::from(report("lazy", false))).expect("JSON");
     assert_eq!(
-        told,
+        encoded,
         json!({
             "number": 7, "endpoint": "lazy", "client": "cursor", "program": null,
             "revision": "2025-06-18", "model_reads": "structured", "own_preset": "dev", "presets": ["dev", "public"],
@@ -39,6 +39,6 @@ fn a_session_is_told_with_whole_seconds() {
 
 #[test]
 fn a_server_is_not_taken_for_an_endpoint_of_its_name() {
-    let told = serde_json::to_value(Session::from(report("lazy", true))).expect("JSON");
-    assert_eq!(told["endpoint"], "servers/lazy");
+    let encoded = serde_json::to_value(Session::from(report("lazy", true))).expect("JSON");
+    assert_eq!(encoded["endpoint"], "servers/lazy");
 }

@@ -4,15 +4,15 @@ use super::*;
 fn check(goal: &str, word: &str, expected: &str) {
     let found = Goal::new(goal).matching(word);
     let how = match found {
-        Match {
+        TermMatch {
             exact: 0,
             akin: 0,
             near: 0,
         } => "none",
-        Match {
+        TermMatch {
             exact: 0, akin: 0, ..
         } => "near",
-        Match { exact: 0, .. } => "akin",
+        TermMatch { exact: 0, .. } => "akin",
         _ => "exact",
     };
     assert_eq!(how, expected, "{word} for {goal}");
