@@ -49,7 +49,7 @@ pub(crate) enum Recipient<'a> {
     /// The call identified by the progress token in the message.
     ProgressToken,
     /// The client that received the request to be cancelled.
-    AskRecipient,
+    Asked,
     /// The handler of the link.
     Handler,
     /// No client. A server request is rejected for this reason.
@@ -72,7 +72,7 @@ pub(crate) fn recipient<'a>(message: ServerMessage<'_>, rule: LinkRule<'a>) -> R
         ServerMessage::Notification("notifications/progress") => Recipient::ProgressToken,
         ServerMessage::Notification("notifications/cancelled") => match rule {
             LinkRule::Stream(_) => caller(rule),
-            LinkRule::Channel(_) => Recipient::AskRecipient,
+            LinkRule::Channel(_) => Recipient::Asked,
         },
         // These concern the server as a whole, not the call on whose stream they arrive.
         ServerMessage::Notification(
@@ -115,7 +115,7 @@ impl Recipient<'_> {
             }
             Recipient::Handler => handler.ask(ask),
             Recipient::Refused(refusal) => ask.reply.answer(Err(refusal.error())),
-            Recipient::ProgressToken | Recipient::AskRecipient | Recipient::Unknown => {
+            Recipient::ProgressToken | Recipient::Asked | Recipient::Unknown => {
                 ask.reply.answer(Err(Refusal::NotSupported.error()));
             }
         }

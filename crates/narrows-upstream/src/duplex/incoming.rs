@@ -143,7 +143,7 @@ impl Duplex {
                 return is_frequent.then(|| handler.outbox()).flatten();
             }
             Recipient::ProgressToken => return self.handle_progress(params),
-            Recipient::AskRecipient => self.handle_cancellation(params),
+            Recipient::Asked => self.handle_cancellation(params),
             Recipient::Refused(_) => {
                 tracing::debug!(server = %self.server, %method, "notification dropped: calls of several sessions are in flight");
             }

@@ -98,7 +98,7 @@ fn handle_notification(link: &HttpLink, origin: Option<&Origin>, notification: N
             let notice = Notice::from_server(&link.server, method, params);
             link.handler.notice(notice);
         }
-        Recipient::Link | Recipient::AskRecipient | Recipient::Refused(_) | Recipient::Unknown => {
+        Recipient::Link | Recipient::Asked | Recipient::Refused(_) | Recipient::Unknown => {
             tracing::debug!(server = %link.server, %method, "the server sent an unknown notification");
         }
     }

@@ -21,7 +21,7 @@ fn shown(recipient: &Recipient<'_>) -> &'static str {
         Recipient::Link => "link",
         Recipient::Call(_) => "call",
         Recipient::ProgressToken => "token",
-        Recipient::AskRecipient => "asked",
+        Recipient::Asked => "asked",
         Recipient::Handler => "handler",
         Recipient::Refused(Refusal::NoOwner) => "no owner",
         Recipient::Refused(Refusal::NotSupported) => "not supported",

@@ -121,12 +121,12 @@ async fn what_is_no_json_rpc_is_invalid() {
         ("hello", "not JSON"),
         (r#"{"id":7,"result":1"#, "not JSON"),
         (r#"{"id":7,"result":1} {}"#, "not JSON"),
-        ("[]", "no object with a result"),
-        (r#"[{"id":7,"result":1}]"#, "no object with a result"),
-        ("{}", "no object with a result"),
-        ("5", "no object with a result"),
-        (r#"{"jsonrpc":"2.0","id":7}"#, "no object with a result"),
-        (r#"{"x":{"result":1}}"#, "no object with a result"),
+        ("[]", "not an object with a result"),
+        (r#"[{"id":7,"result":1}]"#, "not an object with a result"),
+        ("{}", "not an object with a result"),
+        ("5", "not an object with a result"),
+        (r#"{"jsonrpc":"2.0","id":7}"#, "not an object with a result"),
+        (r#"{"x":{"result":1}}"#, "not an object with a result"),
         ("", "without an answer"),
     ] {
         let error = check(Behaviour::Send(http(200, "", body)), INVALID).await;

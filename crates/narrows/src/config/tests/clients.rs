@@ -241,7 +241,7 @@ fn doors_that_are_not_there_are_told_and_what_is_no_door_is_wrong() {
             error: narrows.json:2:125: `servers/` is not an endpoint
               path: clients.a.endpoints[1]
               help: write the name of an endpoint (`default` is at /mcp), servers/ID, servers/* or rpc
-            error: narrows.json:2:137: `` is no endpoint
+            error: narrows.json:2:137: `` is not an endpoint
               path: clients.a.endpoints[2]
               help: write the name of an endpoint (`default` is at /mcp), servers/ID, servers/* or rpc
             error: narrows.json:2:141: `mcp/lazy` is not an endpoint
@@ -292,7 +292,7 @@ fn there_are_no_more_clients_than_can_be_looked_at() {
 fn the_example_of_the_page_is_read_without_a_word() {
     let page = include_str!(concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../../docs/clients.md"
+        "/../../docs/access.md"
     ));
     let (_, rest) = page.split_once("```jsonc\n").expect("an example");
     let (example, _) = rest.split_once("```").expect("its end");

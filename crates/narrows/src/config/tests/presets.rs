@@ -26,7 +26,7 @@ fn rules_arrive_as_they_are_written() {
             "prompts": [{"serverId": "demo", "promptName": "greet"}],
             "resources": [{"serverId": "demo", "resourceKey": "demo://a*", "enabled": false}, "*/*"]}}"#,
         expect![[r#"
-            Preset { id: "p", tools: Some([Rule { text: "demo/*", allows: true, what: Pattern(Pattern("demo/*")) }, Rule { text: "!demo/touch_*", allows: false, what: Pattern(Pattern("demo/touch_*")) }, Rule { text: "@readonly", allows: true, what: Hint { server: "*", hint: ReadOnly } }, Rule { text: "!demo/@destructive", allows: false, what: Hint { server: "demo", hint: Destructive } }]), prompts: Some([Rule { text: "demo/greet", allows: true, what: Exact { server: "demo", item: "greet" } }]), resources: Some([Rule { text: "!demo/demo://a*", allows: false, what: Exact { server: "demo", item: "demo://a*" } }, Rule { text: "*/*", allows: true, what: Pattern(Pattern("*/*")) }]), plain_resources: [Rule { text: "!demo/demo://a*", allows: false, what: Exact { server: "demo", item: "demo://a*/" } }, Rule { text: "*/*", allows: true, what: Pattern(Pattern("*/*")) }], besides: None }
+            Preset { id: "p", tools: Some([Rule { text: "demo/*", allows: true, target: Pattern(Pattern("demo/*")) }, Rule { text: "!demo/touch_*", allows: false, target: Pattern(Pattern("demo/touch_*")) }, Rule { text: "@readonly", allows: true, target: Hint { server: "*", hint: ReadOnly } }, Rule { text: "!demo/@destructive", allows: false, target: Hint { server: "demo", hint: Destructive } }]), prompts: Some([Rule { text: "demo/greet", allows: true, target: Exact { server: "demo", item: "greet" } }]), resources: Some([Rule { text: "!demo/demo://a*", allows: false, target: Exact { server: "demo", item: "demo://a*" } }, Rule { text: "*/*", allows: true, target: Pattern(Pattern("*/*")) }]), plain_resources: [Rule { text: "!demo/demo://a*", allows: false, target: Exact { server: "demo", item: "demo://a*/" } }, Rule { text: "*/*", allows: true, target: Pattern(Pattern("*/*")) }], additional: None }
         "#]],
     );
 }
@@ -37,8 +37,8 @@ fn null_is_as_good_as_nothing_and_an_empty_list_is_none() {
         r#"{"null": {"tools": ["demo/*"], "prompts": null, "resources": []},
             "absent": {"tools": ["demo/*"], "resources": []}}"#,
         expect![[r#"
-            Preset { id: "null", tools: Some([Rule { text: "demo/*", allows: true, what: Pattern(Pattern("demo/*")) }]), prompts: None, resources: Some([]), plain_resources: [], besides: None }
-            Preset { id: "absent", tools: Some([Rule { text: "demo/*", allows: true, what: Pattern(Pattern("demo/*")) }]), prompts: None, resources: Some([]), plain_resources: [], besides: None }
+            Preset { id: "null", tools: Some([Rule { text: "demo/*", allows: true, target: Pattern(Pattern("demo/*")) }]), prompts: None, resources: Some([]), plain_resources: [], additional: None }
+            Preset { id: "absent", tools: Some([Rule { text: "demo/*", allows: true, target: Pattern(Pattern("demo/*")) }]), prompts: None, resources: Some([]), plain_resources: [], additional: None }
         "#]],
     );
 }
@@ -69,7 +69,7 @@ fn what_is_wrong_with_them() {
             error: narrows.json:2:85: `@readable` is not a known hint
               path: presets.a.tools[4]
               help: use one of @readonly, @destructive, @idempotent, @open_world
-            error: narrows.json:2:98: `@` is no hint
+            error: narrows.json:2:98: `@` is not a known hint
               path: presets.a.tools[5]
               help: use one of @readonly, @destructive, @idempotent, @open_world
             error: narrows.json:2:117: expected an array of patterns or objects, found a string
@@ -273,8 +273,8 @@ fn a_folder_of_presets() {
             ("readme.md", b"ignored"),
         ],
         expect![[r#"
-            Preset { id: "dev", tools: Some([Rule { text: "demo/echo", allows: true, what: Exact { server: "demo", item: "echo" } }]), prompts: None, resources: Some([]), plain_resources: [], besides: None }
-            Preset { id: "ops", tools: Some([Rule { text: "demo/*", allows: true, what: Pattern(Pattern("demo/*")) }]), prompts: None, resources: None, plain_resources: [], besides: None }
+            Preset { id: "dev", tools: Some([Rule { text: "demo/echo", allows: true, target: Exact { server: "demo", item: "echo" } }]), prompts: None, resources: Some([]), plain_resources: [], additional: None }
+            Preset { id: "ops", tools: Some([Rule { text: "demo/*", allows: true, target: Pattern(Pattern("demo/*")) }]), prompts: None, resources: None, plain_resources: [], additional: None }
         "#]],
     );
 }
@@ -364,7 +364,7 @@ fn what_is_no_file_is_skipped_and_what_leads_to_one_is_read() {
         warning: presets/preset_folder.json: it is not a regular file; the file is skipped
         warning: presets/preset_gone.json: it cannot be read: No such file or directory (os error 2); the file is skipped
         warning: presets/preset_zero.json: it is not a regular file; the file is skipped
-        Preset { id: "link", tools: Some([Rule { text: "demo/*", allows: true, what: Pattern(Pattern("demo/*")) }]), prompts: None, resources: None, plain_resources: [], besides: None }
+        Preset { id: "link", tools: Some([Rule { text: "demo/*", allows: true, target: Pattern(Pattern("demo/*")) }]), prompts: None, resources: None, plain_resources: [], additional: None }
     "#]].assert_eq(&outcome(
         &folder,
         r#""preset_dir": "${DIR}/""#,

@@ -122,10 +122,10 @@ fn what_is_set_arrives() {
     assert_eq!(
         endpoints,
         [
-            "default __ AsTheyAre 50",
-            "facade : AsTheyAre 50",
+            "default __ Unchanged 50",
+            "facade : Unchanged 50",
             "proxy :: Wrapped 64",
-            "lazy __ AsTheyAre 50"
+            "lazy __ Unchanged 50"
         ]
     );
     assert_eq!(checked.listen.to_string(), "127.0.0.1:0");

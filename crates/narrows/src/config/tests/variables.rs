@@ -148,7 +148,7 @@ fn a_variable_of_an_editor_leaves_out_its_server_alone() {
         expect![[r#"
             error: narrows.json:1:48: server 'a': `${relativeFile}` is a variable of VS Code and Cursor and exists only in the editor
               path: mcpServers.a.args[0]
-              help: write the value itself, or set an environment variable and refer to it as ${VAR}
+              help: write the value itself, or set an environment variable and name it as ${VAR}
             b stdio "y" [] Newline
             without a: `${relativeFile}` is a variable of VS Code and Cursor and exists only in the editor
         "#]],

@@ -165,7 +165,7 @@ fn what_is_listed_in_place_of_the_tools() {
         for name in tools.as_array().into_iter().flatten() {
             let name = name.as_str().unwrap_or_default();
             let why = folder.run(&["tools", "--why", name, "--endpoint", endpoint]);
-            assert!(why.stdout.contains(": it is there"), "{}", why.shown());
+            assert!(why.stdout.contains(": available"), "{}", why.shown());
         }
         let people = folder.run(&["tools", "--endpoint", endpoint]).stdout;
         let names = tools.as_array().into_iter().flatten();
