@@ -1,4 +1,4 @@
-//! The log events of a call (founding document 002).
+//! The log events of a call.
 //!
 //! An event becomes a `tracing` event with the target `narrows::event`, its name in `event`, JSON
 //! text in `payload` and its time in `at_ms`. The call path records events with [`step`] and

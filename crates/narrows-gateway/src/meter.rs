@@ -3,7 +3,7 @@
 //! Counters are plain atomics. Every object holds the counters that it updates: a session holds
 //! those of its endpoint, an upstream its own. So the call path needs no lookup. Label values come
 //! from the configuration or from fixed lists, so that neither clients nor servers can create new
-//! series. The names of called items are in the [`event_bus`](crate::feed).
+//! series. The names of called items are in the [`event_bus`](crate::event_bus).
 //!
 //! [`Gateway::measure`](crate::Gateway::measure) returns the counters as [`MetricFamily`]s; the edge
 //! formats them for a scraper.

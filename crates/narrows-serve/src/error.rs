@@ -183,7 +183,7 @@ impl Refused {
             Refused::TooManyTokens { after } | Refused::ClientLimit { after, .. } => Some(*after),
             Refused::ShuttingDown => Some(RESTART),
             Refused::TooManyConnections => Some(FULL),
-            Refused::TooMuchHeld => Some(HELD),
+            Refused::TooMuchHeld | Refused::Busy | Refused::ResponseDropped => Some(HELD),
             _ => None,
         }
     }

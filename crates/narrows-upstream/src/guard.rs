@@ -232,7 +232,7 @@ fn keep(inner: Weak<GuardInner>, mut child: Child) -> io::Result<()> {
         }
     };
     thread::Builder::new()
-        .name("guard-keeper".into())
+        .name("guard-restart".into())
         .spawn(keeping)
         .map(drop)
 }

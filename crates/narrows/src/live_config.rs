@@ -112,7 +112,7 @@ struct FixedSettings {
 }
 
 impl LiveConfig {
-    /// Creates the keeper for a gateway started with `config`. `prepare` applies the settings of
+    /// Creates the live configuration of a gateway started with `config`. `prepare` applies the settings of
     /// the command line to each new configuration.
     pub(crate) fn new(
         gateway: Gateway,

@@ -3,7 +3,7 @@
 //! [`follow`] is the entry point. File system notifications cover the folders on the path to the
 //! files (`watch/watched_paths.rs`). In addition, the state of the files is polled slowly, because network
 //! file systems send no notifications and the system may be out of watches. Neither source reports
-//! the content of a change: the keeper reads and compares the files.
+//! the content of a change: the live configuration reads and compares the files.
 //!
 //! Polling alone would suffice, but to apply a change as soon as it is saved it would wake a
 //! sleeping machine several times a second.

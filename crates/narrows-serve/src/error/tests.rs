@@ -480,3 +480,15 @@ fn limits_of_a_client_say_when_to_come_back() {
         r#"{"code":-32603,"message":"Client 'cursor' has too many requests in flight (limit 2)","data":{"code":"too_many_requests","retry_after_ms":1000}}"#,
     );
 }
+
+#[test]
+fn refusals_under_load_name_a_time_to_retry() {
+    for refused in [
+        Refused::TooMuchHeld,
+        Refused::Busy,
+        Refused::ResponseDropped,
+    ] {
+        assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert!(refused.retry_after().is_some(), "{refused:?}");
+    }
+}

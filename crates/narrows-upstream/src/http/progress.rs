@@ -11,14 +11,14 @@ use narrows_wire::Raw;
 use parking_lot::Mutex;
 
 use super::renewable_timeout::RenewableTimeout;
-use crate::exchange::{Event, EventSink, Notice};
-use crate::request::Outgoing;
+use crate::exchange::Notice;
+use crate::request::{Origin, Outgoing};
 
 #[derive(Default)]
 pub(super) struct Progress(Mutex<HashMap<u64, WatchedCall>>);
 
 struct WatchedCall {
-    sink: EventSink,
+    origin: Origin,
     /// The client's own token.
     token: Raw,
     timeout: Arc<RenewableTimeout>,
@@ -40,7 +40,7 @@ impl Progress {
     ) -> Option<WatchGuard<'_>> {
         let token = call.progress_token.clone()?;
         let waiting = WatchedCall {
-            sink: call.origin.as_ref()?.sink.clone(),
+            origin: call.origin.clone()?,
             token,
             timeout: timeout.clone(),
         };
@@ -59,7 +59,7 @@ impl Progress {
             call.timeout.renew();
             let params = params.edit().replace(&token, call.token.clone()).finish();
             let notice = Notice::from_server(server, "notifications/progress", Some(params));
-            call.sink.send(Event::Notice(notice));
+            call.origin.notice(notice);
         }
     }
 }
@@ -69,3 +69,6 @@ impl Drop for WatchGuard<'_> {
         self.progress.0.lock().remove(&self.id);
     }
 }
+
+#[cfg(test)]
+mod tests;

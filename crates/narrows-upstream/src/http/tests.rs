@@ -68,12 +68,12 @@ async fn call(link: &Arc<HttpLink>) -> Result<Raw, LinkError> {
 }
 
 /// A client that waits for the result of a call.
-struct WaitingClient {
-    origin: Origin,
+pub(super) struct WaitingClient {
+    pub(super) origin: Origin,
     events: EventStream,
 }
 
-fn waiting_client() -> WaitingClient {
+pub(super) fn waiting_client() -> WaitingClient {
     let (sink, events) = EventSink::channel(16);
     let asks = Asks {
         elicitation: true,
@@ -90,7 +90,7 @@ fn waiting_client() -> WaitingClient {
 }
 
 /// Creates a call of that client, with the progress token `"tok"`.
-fn outgoing(origin: Origin, timeout: Duration) -> Outgoing<'static> {
+pub(super) fn outgoing(origin: Origin, timeout: Duration) -> Outgoing<'static> {
     let params = raw(&json!({"name": "t", "_meta": {"progressToken": "tok"}}));
     let token = params.member("_meta").unwrap().member("progressToken");
     Outgoing {

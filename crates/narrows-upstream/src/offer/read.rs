@@ -65,29 +65,35 @@ impl ListReader<'_> {
         let mut cursors = HashSet::new();
         let mut bytes = 0;
         let mut cursor: Option<Raw> = None;
-        for _ in 0..MAX_PAGES {
+        let mut pages = 0;
+        let is_complete = 'pages: loop {
             let Some((page, next)) = self.page(kind, cursor.as_ref()).await? else {
-                break;
+                break true;
             };
+            pages += 1;
             for raw in page.elements() {
                 bytes += raw.len();
                 let is_full = list.items.len() >= self.limits.max_items_per_list;
                 if is_full || bytes > self.limits.max_message_bytes {
-                    tracing::warn!(
-                        server = self.server,
-                        method = kind.method(),
-                        items = list.items.len(),
-                        "the list is too long; the rest is left out"
-                    );
-                    return Ok(list);
+                    break 'pages false;
                 }
                 list.add(kind, raw, self.mark, &mut seen);
             }
             match next.filter(|next| next.kind() == Kind::String) {
                 // A repeated cursor would lead to an endless loop.
+                Some(_) if pages == MAX_PAGES => break false,
                 Some(next) if cursors.insert(next.detached()) => cursor = Some(next.detached()),
-                _ => break,
+                _ => break true,
             }
+        };
+        if !is_complete {
+            tracing::warn!(
+                server = self.server,
+                method = kind.method(),
+                items = list.items.len(),
+                pages,
+                "the list is too long; the rest is left out"
+            );
         }
         list.warn(self.server, kind);
         Ok(list)

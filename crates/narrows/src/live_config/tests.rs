@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::{ErrorReporting, LiveConfig, Reloaded};
 use crate::config::{self, Environment};
 
-/// A keeper for a configuration file in its own folder, removed on drop.
+/// A live configuration for a file in its own folder, removed on drop.
 struct LiveConfigFixture {
     live_config: Arc<LiveConfig>,
     folder: PathBuf,
@@ -111,7 +111,7 @@ impl Drop for LiveConfigFixture {
 fn folder() -> PathBuf {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let name = format!("narrows-keeper-{}-{count}", std::process::id());
+    let name = format!("narrows-live-config-{}-{count}", std::process::id());
     let folder = std::env::temp_dir().join(name);
     fs::create_dir_all(&folder).expect("a folder can be made");
     folder

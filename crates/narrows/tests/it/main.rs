@@ -4,7 +4,6 @@ mod broken;
 mod clients;
 mod commands;
 mod configuration;
-mod documents;
 mod draining;
 mod endings;
 mod events;

@@ -67,7 +67,7 @@ fn port_in(stderr: &str) -> Option<u16> {
         .ok()
 }
 
-/// The three examples of the founding document, unchanged.
+/// Three requests as existing clients of the pruner send them.
 #[tokio::test]
 async fn the_examples_of_the_document() {
     let pruner = Pruner::start(&[]).await;

@@ -461,7 +461,7 @@ async fn a_store_that_keeps_nothing() {
     check_fallback(&answer, TEN, "recovery_unavailable");
 }
 
-/// The schemas must match section 4.0 of the founding document exactly.
+/// Clients rely on these schemas, so they must not change.
 #[test]
 fn the_input_schemas_are_those_of_the_document() {
     let list: Value = pruner().tools().decode().unwrap();

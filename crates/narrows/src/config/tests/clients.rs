@@ -290,10 +290,7 @@ fn there_are_no_more_clients_than_can_be_looked_at() {
 
 #[test]
 fn the_example_of_the_page_is_read_without_a_word() {
-    let page = include_str!(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../docs/access.md"
-    ));
+    let page = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/access.md"));
     let (_, rest) = page.split_once("```jsonc\n").expect("an example");
     let (example, _) = rest.split_once("```").expect("its end");
     let reported = outcome(example);
