@@ -209,7 +209,7 @@ fn silent(stdio: &StdioSettings, settings: &UpstreamSettings) -> String {
 /// Recognises a missing module or file by the stderr output of common interpreters.
 fn missing_part(failure: &Failure) -> Option<String> {
     let has = |text: &str| failure.stderr.iter().any(|line| line.contains(text));
-    let hint = if has("ModuleNotFoundError: No module named") {
+    let hint = if has("No module named") {
         "a Python module is missing: install it for the Python of \"command\", or start the \
          server with uvx, which installs its modules"
     } else if has("can't open file") || has("Cannot find module '/") {

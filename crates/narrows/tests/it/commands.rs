@@ -596,7 +596,7 @@ fn check_recognises_a_url_that_is_the_address_of_the_same_file() {
 fn hints_name_what_a_program_did_not_find() {
     let folder = Folder::with(
         r#"{"mcpServers": {
-            "module": {"command": "sh", "args": ["-c", "echo \"ModuleNotFoundError: No module named 'x'\" >&2; exit 1"]},
+            "module": {"command": "sh", "args": ["-c", "echo \"python3: No module named x\" >&2; exit 1"]},
             "script": {"command": "sh", "args": ["-c", "echo \"Error: Cannot find module '/srv/x.js'\" >&2; exit 1"]},
             "package": {"command": "sh", "args": ["-c", "echo \"Error: Cannot find module 'x'\" >&2; exit 1"]},
             "echo": {"command": "cat"}}}"#,
@@ -610,7 +610,7 @@ fn hints_name_what_a_program_did_not_find() {
         down      echo     stdio    N s, it sends back what it receives, so it is not an MCP server
                   hint: check "command" and "args": they start a different program
         down      module   stdio    N s, exited with status 1
-                  | ModuleNotFoundError: No module named 'x'
+                  | python3: No module named x
                   hint: a Python module is missing: install it for the Python of "command", or start the server with uvx, which installs its modules
         down      package  stdio    N s, exited with status 1
                   | Error: Cannot find module 'x'
