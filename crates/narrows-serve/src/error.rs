@@ -274,9 +274,7 @@ impl Refused {
         use Refused::*;
         Cow::Borrowed(match self {
             Host => "Host is not allowed (see allowed_hosts)",
-            Loop => {
-                "This gateway is one of its own servers: a server entry leads back to it. Remove that entry"
-            }
+            Loop => return Error::OwnServer.to_string().into(),
             Recursive(recursion) => return recursion.to_string().into(),
             Origin => "Origin is not allowed (see allowed_origins)",
             NoToken => "A token is required: Authorization: Bearer <token>",
@@ -323,7 +321,7 @@ impl Refused {
             TooManyConnections => {
                 "Too many connections are open. Close some, try again later, or raise limits.max_connections"
             }
-            ShuttingDown => "The gateway is shutting down. Try again when it has restarted",
+            ShuttingDown => return Error::ShuttingDown.to_string().into(),
             Busy => "Too many messages are waiting; read the stream of this session",
             ResponseDropped => {
                 "The response was dropped to free memory before it was read. Check whether the request took effect before you repeat it"
