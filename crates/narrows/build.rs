@@ -1,5 +1,5 @@
-//! Packs the vocabulary used to count tokens. The form in which `tiktoken-rs` carries it, Base64
-//! with a number on each line, is more than twice as long.
+//! Packs the vocabulary used to count tokens. The form that `tiktoken-rs` ships, Base64 with a
+//! number on each line, is more than twice as long.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -74,7 +74,7 @@ fn cost(kind: &str, size: usize, count: usize, survives: Survives) -> Result<(Du
     let write = times(&|n| store.put(&key(n), &value))?;
     let read = times(&|n| match store.get(&key(n))? {
         Some(read) if read == value => Ok(()),
-        _ => Err("what was written was not read".into()),
+        _ => Err("the text read back differs from the text written".into()),
     })?;
     Ok((write, read))
 }

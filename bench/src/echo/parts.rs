@@ -1,4 +1,4 @@
-//! The body of a response, in one part or several, none of them copied.
+//! The body of a response in one or more parts, none of which is copied.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

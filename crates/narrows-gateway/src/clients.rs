@@ -64,7 +64,7 @@ const MAX_TOKEN: usize = 512;
 pub struct PeerAddress {
     pub address: IpAddr,
     /// True if the request was made on this machine. A loopback address is not sufficient: a local
-    /// proxy has one too and forwards requests of others.
+    /// proxy has one too and forwards requests from others.
     pub is_local: bool,
 }
 

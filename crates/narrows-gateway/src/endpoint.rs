@@ -11,7 +11,7 @@ use crate::catalogue::{EndpointScope, Uris, View, ViewPart, ViewPlan, changes};
 use narrows_results::shaping::Shaping;
 use narrows_upstream::exchange::Notice;
 
-/// An endpoint. Endpoints and their sessions survive changes of settings and presets.
+/// An endpoint. Endpoints and their sessions survive changes to settings and presets.
 pub(crate) struct Endpoint {
     pub(crate) name: Arc<str>,
     /// True for the endpoint of one server, whose id is the endpoint's name.

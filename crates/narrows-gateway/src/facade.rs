@@ -91,7 +91,7 @@ pub(crate) struct TaskOnlyTool {
     pub(crate) published: Box<str>,
 }
 
-/// The action that a call of `exec` requests.
+/// The action that a call to `exec` requests.
 pub(crate) enum ExecPlan {
     /// Calls this tool. The arguments match its schema.
     Call {
@@ -116,7 +116,7 @@ pub(crate) struct Facade {
     listing: ToolIndex,
     /// The maximum number of characters of text in one result.
     max_chars: usize,
-    /// The name of the recovery tool in calls of `exec`. `None` if nothing is cut.
+    /// The name of the recovery tool in calls to `exec`. `None` if nothing is cut.
     recover: Option<Box<str>>,
     /// Built by the first search, because most views are never searched.
     index: OnceLock<Index>,
@@ -124,7 +124,7 @@ pub(crate) struct Facade {
 
 impl Facade {
     /// Creates a facade from the servers that are up. Servers in `down` are named in errors. A
-    /// facade is created with every change of a server, so data that is not part of the lists is
+    /// facade is created whenever a server changes, so data that is not part of the lists is
     /// created on first use.
     pub(crate) fn new(
         mode: FacadeMode,
@@ -225,7 +225,7 @@ impl Facade {
         })
     }
 
-    /// Returns the action that a call of `exec` requests.
+    /// Returns the action that a call to `exec` requests.
     pub(crate) fn exec(&self, arguments: Option<&Raw>) -> Result<ExecPlan, Error> {
         match self.exec_plan(arguments) {
             Ok(exec_plan) => Ok(exec_plan),

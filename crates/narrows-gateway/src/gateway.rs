@@ -75,7 +75,7 @@ pub struct Opened {
     pub session: Arc<Session>,
     /// The result of `initialize`.
     pub result: Raw,
-    /// Events outside calls: list changes, updated resources, and requests of servers.
+    /// Events outside calls: list changes, updated resources, and requests from servers.
     pub outbox: EventStream,
 }
 
@@ -519,7 +519,7 @@ async fn close_idle_sessions(inner: Arc<Inner>) {
 }
 
 impl Inner {
-    /// Removes expired texts and writes the totals of saved text to disk.
+    /// Removes expired texts and writes the savings totals to disk.
     async fn run_maintenance(&self) {
         let (shaping, folder) = (self.shaping.clone(), self.folder.clone());
         let work = tokio::task::spawn_blocking(move || {
@@ -529,7 +529,7 @@ impl Inner {
                 && let Err(error) = write_totals(&folder, &report)
             {
                 shaping.account().mark_unsaved();
-                tracing::debug!(%error, "could not write the totals of saved text");
+                tracing::debug!(%error, "could not write the savings totals to disk");
             }
         });
         // A panic in the task has already been logged.

@@ -61,7 +61,7 @@ pub(crate) struct EntrypointMeter {
 
 /// The counters of one server.
 pub(crate) struct ServerMeter {
-    /// Created on the first call of a method, because most servers are called with only one or two.
+    /// Created on the first call to a method, because most servers are called with only one or two.
     calls: [OnceLock<Box<CallMeter>>; Method::ALL.len()],
     connects: AtomicU64,
     failures: AtomicU64,
@@ -195,7 +195,7 @@ impl ServerMeter {
         meter.latency.observe(took);
     }
 
-    /// Counts a change of the server's state.
+    /// Counts a change in the server's state.
     pub(crate) fn state_changed(&self, state: &State) {
         match state {
             State::Up { .. } => count(&self.connects),

@@ -1,7 +1,7 @@
 //! The session of a legacy client: the adapter between JSON-RPC messages of revisions with
 //! `initialize` and the call path.
 //!
-//! A session owns the state of a single client: its calls in flight, unanswered requests of
+//! A session owns the state of a single client: its calls in flight, unanswered requests from
 //! servers, its own links, subscriptions and log level.
 
 mod asks;

@@ -38,7 +38,7 @@ impl Target {
         self.denied.is_none() && !self.needs_task
     }
 
-    /// Refuses a call of a denied target, under the name that the client used.
+    /// Refuses a call to a denied target, under the name that the client used.
     pub(crate) fn permit(&self, kind: ItemKind, name: &str) -> Result<(), Error> {
         match &self.denied {
             None if self.needs_task => {

@@ -219,7 +219,7 @@ impl Call {
         self.events = None;
     }
 
-    /// Runs the call to its end and discards its messages.
+    /// Runs the call to completion and discards its messages.
     pub(crate) async fn run_detached(mut self) {
         self.close_events();
         while self.next().await.is_some() {}

@@ -4,7 +4,7 @@
 //! [`Duplex::run`] reads one message after the other and never blocks on a request: requests run as
 //! tasks that the loop owns, and answers and events go to one bounded queue that the edge writes
 //! out. A client that does not read fills that queue. Its answers then wait in their tasks, its
-//! notifications are dropped, and its further requests are refused. In the end the loop stops
+//! notifications are dropped, and its further requests are refused. Eventually the loop stops
 //! reading from it.
 
 use std::collections::VecDeque;
@@ -512,7 +512,7 @@ enum Answers {
     Array,
 }
 
-/// Runs a call to its end. Returns silently if the writer has stopped: the loop notices that too
+/// Runs a call to completion. Returns silently if the writer has stopped: the loop notices that too
 /// and ends.
 async fn forward(mut call: Call, answers: Answers, outgoing: mpsc::Sender<Bytes>) {
     let mut together = Vec::new();

@@ -309,7 +309,7 @@ content-length: 0\r\nconnection: close\r\n\r\n";
 
 fn refuse(socket: &TcpStream) {
     if let Err(error) = socket.try_write(REFUSAL) {
-        tracing::debug!(%error, "a connection closed before its refusal was written");
+        tracing::debug!(%error, "the connection was closed before the 503 response could be written");
     }
 }
 

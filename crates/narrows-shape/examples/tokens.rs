@@ -66,8 +66,8 @@ fn halves(samples: Vec<Sample>) -> (Vec<Sample>, Vec<Sample>) {
 }
 
 /// Prints the frequency at which a token begins at a byte, by the class of the byte and those of
-/// its neighbours, in thousandths. Each kind has its own weight, regardless of the amount of its
-/// text. Combinations of three bytes with few samples fall back on the frequency of two bytes.
+/// its neighbours, in thousandths. Each kind has its own weight, regardless of how much text there
+/// is of it. Combinations of three bytes with few samples fall back on the frequency of two bytes.
 fn table(tokenizer: &CoreBPE, data: &Path) -> Outcome<()> {
     let (counted, _) = halves(samples(data)?);
     let mut bytes: BTreeMap<&str, usize> = BTreeMap::new();

@@ -37,7 +37,7 @@ use crate::toon::{self, Encoding};
 /// The requirements for a shortened text.
 #[derive(Debug, Clone, Copy)]
 pub struct Order<'a> {
-    /// The most characters of the result, markers included.
+    /// The maximum number of characters of the result, markers included.
     pub max_chars: usize,
     /// The question that the reader wants answered. Without a goal, a digest shows what is rare.
     pub goal: Option<&'a str>,

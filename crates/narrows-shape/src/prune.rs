@@ -66,7 +66,7 @@ impl FromStr for SourceType {
     }
 }
 
-/// The reason for which a text was passed on unchanged.
+/// The reason why a text was passed on unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fallback {
     InputTooLarge,

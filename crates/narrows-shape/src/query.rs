@@ -45,11 +45,11 @@ use crate::prune::Deadline;
 /// unlimited text.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// The longest line in bytes that is shown as a whole. Of longer lines, only the characters around
+/// The longest line in bytes that is shown as a whole. In longer lines, only the characters around
 /// a match are shown.
 const LONG_LINE: usize = 4_000;
 
-/// The most characters of the head line, not counting a cursor.
+/// The maximum number of characters of the head line, not counting a cursor.
 const MAX_HEAD: usize = 800;
 
 const MAX_CONTEXT: usize = 100;

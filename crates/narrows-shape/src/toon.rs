@@ -16,7 +16,7 @@ use serde_toon::{DecodeOptions, ToonOptions};
 
 use crate::error::NotJson;
 
-/// The reason for which a text cannot be converted to TOON.
+/// The reason why a text cannot be converted to TOON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotEncodable {
     /// The text is not JSON.

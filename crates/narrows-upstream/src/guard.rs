@@ -197,7 +197,7 @@ impl GuardState {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.pipe = None,
             Err(error) if !self.out_of_sync => {
                 self.out_of_sync = true;
-                tracing::warn!(%error, "the guard process does not read; a SIGKILL of the gateway may leave servers running");
+                tracing::warn!(%error, "the guard process does not read its pipe; servers may keep running if the gateway is killed with SIGKILL");
             }
             _ => {}
         }
@@ -221,7 +221,7 @@ fn keep(inner: Weak<GuardInner>, mut child: Child) -> io::Result<()> {
                 }
                 Err(error) => {
                     tracing::warn!(
-                        "could not restart the guard process, so a SIGKILL of the gateway may leave servers running: {error}"
+                        "could not restart the guard process, so servers may keep running if the gateway is killed with SIGKILL: {error}"
                     );
                     return;
                 }

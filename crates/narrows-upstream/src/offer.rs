@@ -112,7 +112,7 @@ impl ListKind {
         }
     }
 
-    /// Returns the notification that announces a change of this list.
+    /// Returns the notification that announces a change to this list.
     pub fn changed(self) -> &'static str {
         match self {
             ListKind::Tools => "notifications/tools/list_changed",

@@ -112,7 +112,7 @@ impl FrameDecoder {
     /// skipped.
     #[expect(
         clippy::should_implement_trait,
-        reason = "`None` asks for more bytes and does not end the stream"
+        reason = "`None` means that more bytes are needed, not that the stream has ended"
     )]
     pub fn next(&mut self) -> Result<Option<Bytes>, FrameError> {
         loop {

@@ -94,7 +94,7 @@ impl SseDecoder {
     /// but no data is returned with empty data, because it changes the position to resume from.
     #[expect(
         clippy::should_implement_trait,
-        reason = "`None` asks for more bytes and does not end the stream"
+        reason = "`None` means that more bytes are needed, not that the stream has ended"
     )]
     pub fn next(&mut self) -> Result<Option<Event>, TooLarge> {
         if self.at_start && !self.drop_bom() {

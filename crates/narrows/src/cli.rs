@@ -128,7 +128,7 @@ pub(crate) struct Serve {
     /// 127.0.0.1:7420]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<String>,
-    /// Do not follow changes of the configuration file; SIGHUP still reloads it
+    /// Do not watch the configuration file for changes; SIGHUP still reloads it
     #[arg(long)]
     pub(crate) no_watch: bool,
     /// Listen on addresses beyond loopback without `clients` in the configuration; anyone who can
@@ -147,10 +147,10 @@ pub(crate) struct Stdio {
     /// Preset to apply instead of the endpoint's own
     #[arg(long, value_name = "ID")]
     pub(crate) preset: Option<String>,
-    /// Way to offer tools, instead of the endpoint's `expose` setting
+    /// How to offer tools; overrides the endpoint's `expose` setting
     #[arg(long, value_name = "HOW")]
     pub(crate) expose: Option<Expose>,
-    /// Do not follow changes of the configuration file; SIGHUP still reloads it
+    /// Do not watch the configuration file for changes; SIGHUP still reloads it
     #[arg(long)]
     pub(crate) no_watch: bool,
 }
@@ -191,13 +191,13 @@ pub(crate) struct Tools {
     pub(crate) tool: Option<String>,
     #[command(flatten)]
     pub(crate) config: ConfigOption,
-    /// Endpoint whose tools to show, under its names
+    /// Endpoint whose tools to show, with the names that it publishes
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) endpoint: String,
     /// Preset to apply instead of the endpoint's own
     #[arg(long, value_name = "ID")]
     pub(crate) preset: Option<String>,
-    /// Explain why a tool with this name is offered or not
+    /// Explain why the tool with this name is or is not offered
     #[arg(long, value_name = "NAME", conflicts_with = "tool")]
     pub(crate) why: Option<String>,
     /// Print the result as JSON

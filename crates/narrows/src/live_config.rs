@@ -182,7 +182,7 @@ impl LiveConfig {
         let _ = self.0.follow_file.set(Box::new(follow));
     }
 
-    /// Sets the callback for changes of the admin settings.
+    /// Sets the callback for changes to the admin settings.
     pub(crate) fn follow_admin(&self, follow: impl Fn(&AdminChecked) + Send + Sync + 'static) {
         let _ = self.0.follow_admin.set(Box::new(follow));
     }
@@ -419,7 +419,7 @@ impl LiveConfigInner {
                 match disk::replace(path, &before, &after) {
                     Ok(()) => Ok(()),
                     Err(WriteError::Failed(error)) => Err(error.to_string()),
-                    Err(WriteError::Changed) => Err("it was just changed".to_owned()),
+                    Err(WriteError::Changed) => Err("it was changed in the meantime".to_owned()),
                 }
             }
             _ => disk::remove(path).map_err(|error| error.to_string()),
@@ -454,7 +454,7 @@ impl LiveConfigInner {
     }
 
     /// Passes the differences to the gateway and logs new warnings. Returns the warnings that
-    /// concern a change of `server`.
+    /// concern a change to `server`.
     fn apply(&self, state: &mut ConfigState, config: Config, server: Option<&str>) -> Changed {
         let config_warnings = warnings_of(&config);
         for new in config_warnings

@@ -31,8 +31,8 @@ use crate::exit::Exit;
 use crate::telemetry::Telemetry;
 use crate::terminal::eprint_line;
 
-/// Long results are processed by changing threads. glibc keeps freed memory per thread, which took
-/// three times the memory in use (`bench/soak`).
+/// Long results are processed on different threads. glibc keeps freed memory per thread, which
+/// tripled the memory in use (`bench/soak`).
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,4 @@
-//! Detects changes of the configuration file and of preset files.
+//! Detects changes to the configuration file and to preset files.
 //!
 //! [`follow`] is the entry point. File system notifications cover the folders on the path to the
 //! files (`watch/watched_paths.rs`). In addition, the state of the files is polled slowly, because network

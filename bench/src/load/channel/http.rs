@@ -75,7 +75,7 @@ impl Http {
 
     pub(super) async fn receive(&mut self) -> Result<Bytes, Fault> {
         match std::mem::replace(&mut self.pending, Pending::Nothing) {
-            Pending::Nothing => Err("nothing is on its way".into()),
+            Pending::Nothing => Err("no request is in flight".into()),
             Pending::Message(message) => Ok(message),
             Pending::Events(mut events) => {
                 let message = events.next_message().await?;

@@ -32,7 +32,7 @@ impl Sse {
         let mut events = Events::new(answer.into_body());
         let first = events.next().await?.ok_or("the stream ended at once")?;
         if first.kind != b"endpoint" {
-            return Err("the stream does not begin with an endpoint".into());
+            return Err("the stream does not begin with an endpoint event".into());
         }
         Ok(Sse {
             events,

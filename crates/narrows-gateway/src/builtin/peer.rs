@@ -1,4 +1,4 @@
-//! The client of a built-in server: receives notifications and answers requests of the server.
+//! The client of a built-in server: receives notifications and answers requests from the server.
 
 use std::collections::HashMap;
 use std::sync::Arc;

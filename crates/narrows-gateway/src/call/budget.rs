@@ -140,7 +140,7 @@ impl Call<'_> {
         }
     }
 
-    /// Handles a call of the gateway's `recover_text` tool.
+    /// Handles a call to the gateway's `recover_text` tool.
     pub(super) async fn recover(self, arguments: Option<Raw>) -> Result<Raw, Error> {
         self.with_store(move |store, owner, max_chars| {
             Ok(recover_tool::call(store, owner, max_chars, arguments))

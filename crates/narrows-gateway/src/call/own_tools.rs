@@ -86,10 +86,10 @@ impl Call<'_> {
                 result_arguments,
             } => (target, published, arguments, result_arguments),
         };
-        // The server must read the same members that were checked, also without a preset.
+        // The server must read the same members that were checked, even without a preset.
         self.refuse_case_variants()?;
         self.permit(ItemKind::Tool, &target, &published)?;
-        // From here on the request is an ordinary call of that tool. Other members of the params
+        // From here on the request is an ordinary call to that tool. Other members of the params
         // stay.
         let params = self.params.take().unwrap_or_else(Raw::empty_object);
         let params = params.with_member("name", &target.name);

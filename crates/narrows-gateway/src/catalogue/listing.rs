@@ -85,7 +85,7 @@ impl Listing {
         })
     }
 
-    /// Returns the number of bytes that the first call of [`passed_on`](Self::passed_on) processes.
+    /// Returns the number of bytes that the first call to [`passed_on`](Self::passed_on) processes.
     pub(crate) fn unrendered(&self) -> usize {
         match self.passed_on.get() {
             Some(_) => 0,

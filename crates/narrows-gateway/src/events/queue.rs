@@ -17,7 +17,6 @@ use super::{EventValue, RequestTag, Severity};
 const MAX_WAITING: usize = 4_096;
 
 /// The maximum time that an event waits to be formatted.
-/// An event that has not been formatted yet.
 const DELAY: Duration = Duration::from_millis(20);
 
 /// The interval at which left-out events are reported.

@@ -1,4 +1,4 @@
-//! Failed calls of `exec` as results. The text is JSON with the error, the server and tool, and
+//! Failed calls to `exec` as results. The text is JSON with the error, the server and tool, and
 //! whether the tool may have run.
 
 use narrows_wire::{Kind, Raw};

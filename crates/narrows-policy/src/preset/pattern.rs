@@ -154,7 +154,8 @@ impl Hint {
 }
 
 impl Rule {
-    /// Parses `server/item`, `@hint` or `server/@hint`. A leading `!` makes the entry forbid.
+    /// Parses `server/item`, `@hint` or `server/@hint`. With a leading `!`, the entry forbids what
+    /// it matches.
     pub fn parse(text: &str) -> Result<Rule, RuleError> {
         let (allows, body) = match text.strip_prefix('!') {
             Some(body) => (false, body),

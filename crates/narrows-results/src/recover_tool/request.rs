@@ -1,4 +1,4 @@
-//! A call of `recover_text`: the receipt, the query, and the position in the answer.
+//! A call to `recover_text`: the receipt, the query, and the position in the answer.
 
 use narrows_wire::{Raw, token};
 use serde_json::Value;

@@ -100,7 +100,7 @@ fn an_answer_is_one_line_about_it_and_the_text() {
         .assert_eq(&facts);
 }
 
-/// Checks that all calls of a list give the same answer.
+/// Checks that all calls in a list give the same answer.
 #[track_caller]
 fn check_same(text: &str, calls: &[&str]) {
     let (store, receipt) = kept(text);

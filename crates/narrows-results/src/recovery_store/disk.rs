@@ -69,7 +69,7 @@ impl Clock for SystemClock {
 
 impl DiskStore {
     /// Opens the folder, creates it if necessary, and finds the existing texts. Fails if files
-    /// cannot be written there, except if the disk is only full.
+    /// cannot be written there for any reason other than a full disk.
     pub fn open(folder: &Path, settings: &RecoverySettings) -> io::Result<DiskStore> {
         DiskStore::open_at(folder, settings, Box::new(SystemClock))
     }

@@ -142,8 +142,8 @@ fn resource(
     })
 }
 
-/// Returns the members with these names. Of duplicates it returns the last one, which most readers,
-/// and so the model, would use.
+/// Returns the members with these names. If a name occurs several times, the last member is
+/// returned, because most readers, and so the model, would use that one.
 fn last<const N: usize>(raw: &Raw, names: [&str; N]) -> [Option<Raw>; N] {
     let mut found = [const { None }; N];
     for (name, value) in raw.members() {

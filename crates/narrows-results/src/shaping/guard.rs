@@ -1,5 +1,5 @@
 //! The guard against writing a digest back: an agent that edits a file from a cut result would
-//! replace the missing text by markers.
+//! replace the missing text with markers.
 
 use std::sync::LazyLock;
 

@@ -159,7 +159,7 @@ impl ShapingRun<'_> {
         }
     }
 
-    /// Replaces images, audio and blobs by notes, if configured.
+    /// Replaces images, audio and blobs with notes, if configured.
     fn note_binaries(&self, pieces: &mut [Piece]) -> Result<(), Fallback> {
         for piece in pieces {
             let BlockKind::Binary { mime, .. } = &piece.block.kind else {

@@ -235,7 +235,7 @@ impl Source for &mut WsFrames {
                 }
                 Ok(None) => self.close_cause = Some(CloseCause::Lost),
                 Err(TooSlow) => {
-                    let reason = "the message arrived slower than 16 KiB per second";
+                    let reason = "the message arrived at less than 16 KiB per second";
                     self.close_cause = Some(CloseCause::Fault(CloseCode::Policy, reason));
                 }
             }

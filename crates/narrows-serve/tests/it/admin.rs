@@ -155,7 +155,7 @@ fn settings(remote: &Upstream) -> Settings {
         ],
         endpoints: vec![EndpointSettings::named("default"), lazy],
         presets: vec![Preset::new("review", Some(review), None, Some(Vec::new()))],
-        // Long limits, so that the result does not depend on the load of the machine.
+        // Long limits, so that the result does not depend on the load on the machine.
         initialize_wait: Duration::from_secs(60),
         list_wait: Duration::from_secs(60),
         ..Settings::default()

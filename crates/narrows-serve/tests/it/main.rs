@@ -116,7 +116,7 @@ fn gateway_to(upstream: SocketAddr, limits: Limits) -> Gateway {
     Gateway::start(Settings {
         upstreams: vec![ServerSettings::new("up", kind)],
         limits,
-        // Long limits, so that the result does not depend on the load of the machine.
+        // Long limits, so that the result does not depend on the load on the machine.
         initialize_wait: Duration::from_secs(60),
         list_wait: Duration::from_secs(60),
         // Shaping is off, so that results keep their length.

@@ -1,6 +1,6 @@
 //! A scripted MCP server over Streamable HTTP.
 //!
-//! `echo` answers at once. A call of `hold` is handed to the test, which controls all messages on
+//! `echo` answers at once. A call to `hold` is handed to the test, which controls all messages on
 //! the call's stream.
 
 use std::net::SocketAddr;
@@ -70,7 +70,7 @@ impl Upstream {
             .await;
     }
 
-    /// Returns the next call of `hold`.
+    /// Returns the next call to `hold`.
     pub(crate) async fn held(&mut self) -> HeldCall {
         within("a call upstream", self.held.recv()).await.unwrap()
     }

@@ -1,16 +1,18 @@
 //! Finds base64 in a text and determines its MIME type.
 //!
-//! A run of at least a thousand characters of the base64 alphabet, also in lines of equal width, is
-//! base64 if its characters are distributed like those of encoded bytes. A run of one character, of
-//! hex digits or of lower-case letters is not. After `data:…;base64,`, any such run is base64.
+//! A run of at least a thousand characters of the base64 alphabet, possibly split into lines of
+//! equal width, is base64 if its characters are distributed like those of encoded bytes. A run of
+//! one character, of hex digits or of lower-case letters is not. After `data:…;base64,`, any such
+//! run is base64.
 
 use std::ops::Range;
 
-/// The fewest characters that are replaced. A note costs nearly as much as a shorter run.
+/// The minimum number of characters that are replaced. A note costs nearly as much as a shorter
+/// run.
 pub(super) const SHORTEST: usize = 1_000;
 /// The widths of base64 lines: PEM uses 64 characters, MIME 76.
 const WIDTHS: std::ops::RangeInclusive<usize> = 60..=76;
-/// The most bytes before the base64 in which a data URL may begin.
+/// The maximum number of bytes before the base64 in which a data URL may begin.
 const LONGEST_PREFIX: usize = 160;
 
 /// A base64 run and the bytes that it encodes.

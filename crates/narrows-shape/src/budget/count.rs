@@ -74,7 +74,8 @@ pub(super) fn middle(text: &str, head: usize, tail: usize) -> Range<usize> {
     start..forth(text, end).max(start)
 }
 
-/// The most characters of a grapheme cluster that is kept whole. Longer ones are split.
+/// The maximum number of characters of a grapheme cluster that is kept whole. Longer ones are
+/// split.
 const LONGEST_SIGN: usize = 32;
 
 /// Returns the start of the grapheme cluster that contains `at`.

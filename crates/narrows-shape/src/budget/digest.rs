@@ -19,7 +19,7 @@ use super::FitContext;
 use super::keep::Ends;
 use crate::prune::{Deadline, Lines, OutOfTime, SourceType, Span};
 
-/// The most parts that are shown or indexed.
+/// The maximum number of parts that are shown or indexed.
 const MOST_PARTS: usize = 3_000;
 const LONGEST_LABEL: usize = 28;
 
@@ -29,8 +29,8 @@ pub(super) struct Findings {
     pub(super) notes: Vec<String>,
     /// Summarises the omitted notes if only the given number of them is shown.
     pub(super) more: Option<Box<dyn Fn(usize) -> Option<String>>>,
-    /// The most lines that are shown at each end of the text only for their position, if the notes
-    /// already describe such lines.
+    /// The maximum number of lines that are shown at each end of the text only for their position,
+    /// if the notes already describe such lines.
     pub(super) ends: Ends,
     pub(super) parts: Vec<UnusualRun>,
     /// Lines that show the structure.

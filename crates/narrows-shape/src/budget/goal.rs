@@ -6,7 +6,7 @@ use super::digest::code;
 use crate::prune::{Deadline, Lines, OutOfTime};
 use crate::terms::{Language, Token, fold_into, stem, tokens};
 
-/// The fewest picked blocks that suggest chance. Fewer blocks may well be the answer.
+/// The minimum number of picked blocks that suggest chance. Fewer blocks may well be the answer.
 const FEWEST: usize = 4;
 /// Words that are common in questions.
 const COMMON: [&str; 24] = [

@@ -14,7 +14,7 @@ pub(super) struct KeepSet<'a> {
     used: usize,
 }
 
-/// The most passes over the wishes.
+/// The maximum number of passes over the preferences.
 const ROUNDS: usize = 6;
 
 /// The limits on kept items and gaps.
@@ -24,7 +24,7 @@ pub(super) struct KeepBudget {
     pub(super) gaps: usize,
 }
 
-/// The most items that are kept at each end.
+/// The maximum number of items that are kept at each end.
 #[derive(Clone, Copy)]
 pub(super) struct Ends {
     pub(super) head: usize,
@@ -39,7 +39,7 @@ impl Ends {
 }
 
 impl<'a> KeepSet<'a> {
-    /// Creates a shelf on which nothing is kept yet. There must be at least one item.
+    /// Creates a set in which nothing is kept yet. There must be at least one item.
     pub(super) fn new(sums: &'a [u32], gap_cost: usize) -> KeepSet<'a> {
         KeepSet {
             sums,
@@ -58,14 +58,14 @@ impl<'a> KeepSet<'a> {
         self.kept[at]
     }
 
-    /// Keeps items in the order of the wishes as long as there is room. Each wish is a block, which
-    /// is kept as a whole.
+    /// Keeps blocks of items in the order of `preferences` as long as there is room. Each block is
+    /// kept as a whole.
     pub(super) fn fill<W: Iterator<Item = Range<usize>>>(
         &mut self,
         preferences: impl Fn() -> W,
         room: KeepBudget,
     ) {
-        // Gaps that close make room, also for further gaps.
+        // Closing a gap makes room, which further gaps can use.
         for _ in 0..ROUNDS {
             let taken = self.take(preferences(), room);
             self.close();
@@ -75,13 +75,13 @@ impl<'a> KeepSet<'a> {
         }
     }
 
-    /// Makes one pass and returns `true` if it kept anything.
+    /// Makes one pass over `preferences`, and returns `true` if it kept anything.
     pub(super) fn take(
         &mut self,
         preferences: impl Iterator<Item = Range<usize>>,
         room: KeepBudget,
     ) -> bool {
-        // A block that is wished for by each of its parts is tried once.
+        // A block that each of its parts asks for is tried only once.
         let mut refused = HashSet::new();
         let mut taken = false;
         for wish in preferences {

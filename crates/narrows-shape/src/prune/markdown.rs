@@ -30,7 +30,7 @@ pub(crate) struct Structure {
     pub(super) front_matter: Option<Span>,
 }
 
-/// The most lines of front matter. Anything longer is something else.
+/// The maximum number of lines of front matter. Anything longer is something else.
 const FRONT_MATTER_LINES: usize = 40;
 
 /// If two readings of the fences disagree, their blocks are joined so that both stay whole, up to

@@ -22,7 +22,7 @@ const REST: usize = 4;
 pub struct Limits {
     /// The largest share of the lines that may be removed, from 0 to 1.
     pub max_prune_ratio: f64,
-    /// The fewest lines to keep.
+    /// The minimum number of lines to keep.
     pub min_keep_lines: usize,
 }
 

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-/// The most digits after the decimal point.
+/// The maximum number of digits after the decimal point.
 const MAX_SCALE: u32 = 36;
 
 /// The number `mantissa / 10^scale`.

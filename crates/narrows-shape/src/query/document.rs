@@ -9,7 +9,7 @@ use super::text::matching;
 use super::{Answer, LONG_LINE, Query, QueryLimits, QueryRange, RowQuery, table};
 use crate::prune::Lines;
 
-/// The most arrays of a document that are searched.
+/// The maximum number of arrays of a document that are searched.
 const MAX_ARRAYS: usize = 16;
 
 /// Answers a query with rows. Returns `None` if the text is not one JSON document, or if lines are

@@ -2,7 +2,7 @@
 
 use super::error::Invalid;
 
-/// The most characters of one argument.
+/// The maximum number of characters of one argument.
 pub(super) const MAX_CHARS: usize = 1_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

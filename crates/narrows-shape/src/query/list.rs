@@ -6,7 +6,7 @@ use super::error::Invalid;
 use super::lexer::{Lexer, QueryToken};
 use super::path::Path;
 
-/// The most columns in one list.
+/// The maximum number of columns in one list.
 const MAX_COLUMNS: usize = 32;
 
 /// A field of a row, or a column of an aggregation.

@@ -7,10 +7,10 @@ use regex::{Regex, RegexBuilder};
 use super::error::Invalid;
 use crate::prune::Deadline;
 
-/// The most characters of a query.
+/// The maximum number of characters of a query.
 const MAX_CHARS: usize = 1_000;
 
-/// The most words, phrases and expressions in one query.
+/// The maximum number of words, phrases and expressions in one query.
 const MAX_TERMS: usize = 32;
 
 /// The largest compiled expression in bytes. Matching costs at most the size of the expression
@@ -30,8 +30,8 @@ const WINDOW: usize = 16 * 1024;
 /// position.
 const OVERLAP: usize = 4 * 1024;
 
-/// The most words that are counted individually if a query finds nothing, and the characters shown
-/// of each.
+/// The maximum number of words that are counted individually if a query finds nothing, and the
+/// characters shown of each.
 const MAX_COUNTED: usize = 12;
 const MAX_WORD_SHOWN: usize = 30;
 
@@ -49,7 +49,7 @@ pub(super) struct Pattern {
     /// Set if the query contains JSON punctuation. Rows are then searched in their compact form,
     /// too.
     pub(super) has_json_signs: bool,
-    /// The reason for which a term cannot match within one line.
+    /// The reason why a term cannot match within one line.
     line_note: Option<&'static str>,
 }
 

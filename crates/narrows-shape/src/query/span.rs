@@ -11,7 +11,7 @@ pub struct ScannedRange {
     pub end: usize,
 }
 
-/// The most ranges that a summary lists individually.
+/// The maximum number of ranges that a summary lists individually.
 const NAMED: usize = 5;
 
 /// Returns the ranges of a part among `count` lines or rows, counted from 0. Returns `None` if a

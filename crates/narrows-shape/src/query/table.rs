@@ -22,7 +22,7 @@ use super::text::write_lines;
 use super::{Answer, LONG_LINE, MAX_BYTES, Query, QueryRange, RowQuery, Unit};
 use crate::prune::{Deadline, Lines};
 
-/// The most fields listed in a note about an unknown field.
+/// The maximum number of fields listed in a note about an unknown field.
 const FIELDS_NAMED: usize = 20;
 
 /// Answers a query by rows. `text` is the text that contains the rows.

@@ -7,15 +7,15 @@ use super::domains::DomainProfile;
 use super::query_words;
 use crate::terms::{self, ConceptMember, Language, Word};
 
-/// The most lines of a query. Each line is another wording of the same request.
+/// The maximum number of lines of a query. Each line is another wording of the same request.
 const MOST_LINES: usize = 16;
-/// The most characters of a query.
+/// The maximum number of characters of a query.
 const MOST_LETTERS: usize = 4000;
-/// The most words or phrases of a line that are searched for.
+/// The maximum number of words or phrases of a line that are searched for.
 const MOST_ASKS: usize = 64;
 /// The length in bytes of German words that may be compounds.
 const COMPOUND: std::ops::RangeInclusive<usize> = 8..=64;
-/// The fewest letters of a word inside a compound.
+/// The minimum number of letters of a word inside a compound.
 const COMPOUND_PART: usize = 4;
 
 /// The weight of a word that is part of a known phrase.
@@ -25,7 +25,7 @@ const IN_PHRASE: f32 = 0.4;
 const NAME: f32 = 0.5;
 /// The weight of a phrase with other words in between, relative to an exact phrase.
 const LOOSE: f32 = 0.6;
-/// The most phrases of this kind that are searched for.
+/// The maximum number of phrases of this kind that are searched for.
 const MOST_LOOSE: usize = 6;
 /// The lowest weight of a word that determines the action.
 const LEAST_TO_ACT: f32 = 0.5;

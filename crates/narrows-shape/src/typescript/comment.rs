@@ -102,7 +102,7 @@ fn range(low: Option<String>, high: Option<String>) -> Option<String> {
     }
 }
 
-/// Returns the beginning of a value's JSON, long enough to be cut. Writing stops there, also
+/// Returns the beginning of a value's JSON, long enough to be cut. Writing stops there, partly
 /// because a deeply nested value would need too much stack.
 fn beginning(value: &Value) -> String {
     struct Beginning(Vec<u8>);

@@ -21,9 +21,9 @@ const MAX_DEPTH: usize = 64;
 const FUEL: usize = 4 << 20;
 const FUEL_PER_SCHEMA: usize = 16;
 
-/// The most references that are merged with the keywords next to them. A type that extends another
-/// is easier to read in merged form, but merging repeatedly is expensive. Beyond the limit, the
-/// type becomes the intersection of both.
+/// The maximum number of references that are merged with the keywords next to them. A type that
+/// extends another is easier to read in merged form, but merging repeatedly is expensive. Beyond
+/// the limit, the type becomes the intersection of both.
 const MAX_MERGES: usize = 1_000;
 
 /// The address of a schema in the document, which identifies the target of a reference regardless

@@ -3,8 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-/// The most members of an intersection of unions, which is the product of the members of its
-/// factors. The compiler gives up at a hundred thousand; readers do much earlier.
+/// The maximum number of members of an intersection of unions, which is the product of the members
+/// of its factors. The compiler gives up at a hundred thousand; readers do much earlier.
 const MAX_PRODUCT: usize = 1_000;
 
 /// A union of one or more members; most types have one.

@@ -68,7 +68,7 @@ pub(crate) struct Prune {
     /// Kind of text: code, logs or docs [default: detected from the file name, then from the text]
     #[arg(long, value_name = "KIND")]
     pub(crate) source_type: Option<SourceType>,
-    /// Largest share of the lines to remove, from 0 to 1
+    /// Maximum share of the lines to remove, from 0 to 1
     #[arg(
         long,
         value_name = "R",

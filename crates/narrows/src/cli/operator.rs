@@ -44,7 +44,7 @@ pub(crate) struct SaveOptions {
 /// Options for waiting until a server is up.
 #[derive(Debug, Args)]
 pub(crate) struct WaitOptions {
-    /// Seconds to wait at most until the server is up or has failed; 0 does not wait
+    /// Maximum number of seconds to wait until the server is up or has failed; 0 does not wait
     #[arg(long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u64).range(0..=3600))]
     pub(crate) wait: u64,
 }
@@ -223,7 +223,7 @@ pub(crate) struct PutPreset {
     /// Preset id
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) id: String,
-    /// File with the preset, in the form of an entry of `presets`; `-` reads stdin
+    /// File with the preset, in the same form as an entry in `presets`; `-` reads stdin
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     #[command(flatten)]
@@ -253,7 +253,7 @@ pub(crate) struct UsePreset {
         value_parser = NonEmptyStringValueParser::new()
     )]
     pub(crate) id: Option<String>,
-    /// Apply no preset: everything is allowed that no other rule forbids
+    /// Apply no preset: everything is allowed unless another rule forbids it
     #[arg(long)]
     pub(crate) none: bool,
     /// Endpoint to apply the preset to

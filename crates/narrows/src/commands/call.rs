@@ -211,7 +211,7 @@ fn read_arguments(given: Option<&str>, max: usize) -> anyhow::Result<Raw> {
     };
     if text.len() > max {
         let max = grouped(max);
-        bail!("the arguments exceed {max} bytes, the limit `max_message_bytes`");
+        bail!("the arguments exceed the limit `max_message_bytes` of {max} bytes");
     }
     let arguments = Raw::parse(text.into()).context("the arguments are not JSON")?;
     if arguments.kind() != Kind::Object {
@@ -248,7 +248,7 @@ async fn call(
     };
 
     let client = ClientHello {
-        // Declares no capabilities, because this command cannot answer requests of servers. A
+        // Declares no capabilities, because this command cannot answer requests from servers. A
         // client with capabilities would also get a link of its own, which would start the server
         // twice.
         capabilities: Raw::empty_object(),
@@ -400,7 +400,7 @@ fn show_notice(notice: &Notice) {
     eprint_line(plain(line.trim_end()));
 }
 
-/// Declines a request of the server, because no user can answer it. The refusal lets the tool
+/// Declines a request from the server, because no user can answer it. The refusal lets the tool
 /// continue.
 fn decline(ask: Ask) {
     eprint_line(format_args!(

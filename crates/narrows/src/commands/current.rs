@@ -50,8 +50,8 @@ impl Hangups {
     async fn answer(mut self, live_config: &LiveConfig) {
         while self.signal.recv().await.is_some() {
             if self.has_terminal && !is_terminal_there() {
-                // Unhandled, SIGHUP would end the process. SIGTERM does so through the usual
-                // shutdown.
+                // Without a handler, SIGHUP would have ended the process. SIGTERM does so through
+                // the usual shutdown.
                 let _ = kill_process(getpid(), Number::TERM);
                 return;
             }

@@ -158,7 +158,7 @@ async fn use_preset(
     Ok(Exit::Done)
 }
 
-/// Requests a change of the configuration.
+/// Requests a change to the configuration.
 async fn ask(
     client: &AdminClient,
     method: Method,

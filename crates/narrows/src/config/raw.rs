@@ -448,7 +448,7 @@ table! {
         /// less than 16000.
         "code_max_chars" => code_max_chars: i64,
         /// The treatment of images, audio and blobs: `keep` neither counts nor cuts them; `note`
-        /// replaces them by a text in results over the budget. Default `keep`.
+        /// replaces them with a text in results over the budget. Default `keep`.
         "binary" => binary: BinaryWord,
         /// `true` lists tools with the optional arguments `goal` and `find`. Default `false`.
         "goal_param" => goal_param: bool,

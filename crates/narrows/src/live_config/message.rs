@@ -50,7 +50,7 @@ impl ConfigWarning {
         others.iter().any(same)
     }
 
-    /// Returns true if the warning is relevant to a change of `server`: it concerns that server or
+    /// Returns true if the warning is relevant to a change to `server`: it concerns that server or
     /// is new.
     pub(super) fn concerns(&self, server: Option<&str>, before: &[ConfigWarning]) -> bool {
         let is_about = server.is_some() && self.server.as_deref() == server;

@@ -37,7 +37,7 @@ impl Overlay {
         &self.0
     }
 
-    /// Adds a change, which replaces earlier changes of the same setting. `is_in_file` is true if
+    /// Adds a change, which replaces earlier changes to the same setting. `is_in_file` is true if
     /// the file contains the item.
     pub(super) fn with(&self, change: Change, is_in_file: bool) -> Overlay {
         let of_same = |old: &&Change| is_entry(old) && is_entry(&change) && same(old, &change);
@@ -53,7 +53,7 @@ impl Overlay {
         Overlay(self.0.iter().filter(stays).cloned().collect())
     }
 
-    /// Removes all changes of a server.
+    /// Removes all changes to a server.
     pub(super) fn without_server(&self, id: &str) -> Overlay {
         self.without(&Change::RemoveServer { id: id.to_owned() })
     }
@@ -180,7 +180,7 @@ pub(super) fn line(change: &Change) -> String {
     }
 }
 
-/// Combines an earlier and a later change of the same entry.
+/// Combines an earlier and a later change to the same entry.
 fn joined(former: Option<Change>, change: Change, is_in_file: bool) -> Option<Change> {
     match (former, change) {
         (Some(Change::AddServer { .. }), Change::ReplaceServer { id, entry }) => {

@@ -1,4 +1,4 @@
-//! Saves a change to the file when some earlier changes of the same item are unsaved.
+//! Saves a change to the file when some earlier changes to the same item are unsaved.
 
 use narrows_serve::admin::{Change, Rejected};
 
@@ -14,7 +14,7 @@ pub(super) fn is_new_entry(before: &str, after: &str, change: &Change) -> bool {
 }
 
 /// Returns the text of the file with a change made, and the remaining unsaved changes. Saving
-/// settles all unsaved changes of the same item.
+/// settles all unsaved changes to the same item.
 pub(super) fn saved(
     text: &str,
     overlay: &Overlay,

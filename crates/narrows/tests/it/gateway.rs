@@ -17,7 +17,7 @@ pub(crate) const REVISION: &str = "2025-11-25";
 pub(crate) fn config<'a>(servers: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
     let servers = servers.into_iter().map(|(id, server)| (id.into(), server));
     let servers: serde_json::Map<String, Value> = servers.collect();
-    // The load of the machine must not affect the first lists that a client receives.
+    // The load on the machine must not affect the first lists that a client receives.
     let waits = json!({ "initialize_wait_s": 60, "list_wait_s": 60 });
     with(json!({ "mcpServers": servers, "shape": false }), waits)
 }
@@ -243,7 +243,7 @@ impl Session {
         self.send(&message).await;
     }
 
-    /// Answers a request of a server.
+    /// Answers a request from a server.
     pub(crate) async fn answer(&mut self, question: &Value, result: Value) {
         self.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": result }))
             .await;

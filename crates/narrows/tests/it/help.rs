@@ -75,7 +75,7 @@ fn help_says_where_clients_connect_and_what_has_no_effect_yet() {
         words.join(" ")
     };
     let serve = words("serve");
-    let no_watch = "Do not follow changes of the configuration file";
+    let no_watch = "Do not watch the configuration file for changes";
     assert!(serve.contains(no_watch), "{serve}");
     for address in [
         "http://ADDRESS/mcp",

@@ -123,7 +123,7 @@ async fn ask_name(call: &BuiltinCall) -> ToolText {
         (Some("accept"), None) => Err("The answer contains no name".into()),
         (Some("decline"), _) => Ok("The user declined to give a name.".into()),
         (Some("cancel"), _) => Ok("The user closed the form without an answer.".into()),
-        _ => Err("The answer is not valid for elicitation/create".into()),
+        _ => Err("The answer is not a valid elicitation/create result".into()),
     }
 }
 

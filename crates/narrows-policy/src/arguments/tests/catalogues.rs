@@ -1,4 +1,4 @@
-//! Tests whole catalogues: valid calls of every tool pass, and calls with one mistake are refused
+//! Tests whole catalogues: valid calls to every tool pass, and calls with one mistake are refused
 //! at the location of the mistake.
 //!
 //! The schemas come from `catalogues/schemas.json`, or from all catalogues in the folder that

@@ -16,8 +16,8 @@ fn long_id(number: usize) -> String {
     format!("\"{number} {}\"", "x".repeat(1_000))
 }
 
-/// Sends calls until the gateway accepts no more, whose answers exceed the buffers on the path.
-/// Returns the number accepted.
+/// Sends calls until the gateway accepts no more. Their answers exceed the buffers on the path.
+/// Returns the number of calls accepted.
 async fn ask_for_much(listener: &SseClient) -> usize {
     for number in 0..5000 {
         let reply = listener.post(&call(&long_id(number), "echo")).await;

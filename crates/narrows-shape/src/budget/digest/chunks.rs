@@ -8,7 +8,7 @@ use std::ops::Range;
 /// Limits on the chunks and bytes that are read from a line.
 const MOST_CHUNKS: usize = 64;
 const MOST_BYTES: usize = 2_048;
-/// The most letters of a unit that may follow a number.
+/// The maximum number of letters of a unit that may follow a number.
 const LONGEST_UNIT: usize = 3;
 
 /// A part of a line.

@@ -8,16 +8,16 @@ use crate::budget::keep::Ends;
 use crate::prune::engine::{CodeBlock, code_blocks};
 use crate::prune::{Deadline, Lines, OutOfTime, Span};
 
-/// The fewest blocks with the same templates that count as near-identical.
+/// The minimum number of blocks with the same templates that count as near-identical.
 const ALIKE: usize = 3;
-/// The fewest bits of a value that set a block apart from those like it.
+/// The minimum number of bits by which a value sets a block apart from those like it.
 const LEAST_BITS: f32 = 6.0;
 /// The number of lines that determine how unusual a block is.
 const LINES: usize = 3;
-/// The most groups of near-identical blocks that are shown.
+/// The maximum number of groups of near-identical blocks that are shown.
 const MOST_GROUPS: usize = 12;
 const LONGEST_HEAD: usize = 120;
-/// The most lines shown at the end of a text that contains near-identical blocks.
+/// The maximum number of lines shown at the end of a text that contains near-identical blocks.
 const LINES_AT_END: usize = 3;
 
 pub(super) fn find(lines: &Lines<'_>, deadline: &Deadline<'_>) -> Result<Findings, OutOfTime> {

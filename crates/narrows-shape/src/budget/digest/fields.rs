@@ -8,7 +8,7 @@ use crate::json::string_end;
 
 /// The deepest level of nested objects that is read.
 const DEPTH: usize = 3;
-/// The most members that are read from a row.
+/// The maximum number of members that are read from a row.
 const MOST_MEMBERS: usize = 512;
 
 /// The JSON type of a value.

@@ -7,12 +7,12 @@ use crate::budget::keep::Ends;
 use crate::prune::failures::{self, LogSeverity};
 use crate::prune::{Deadline, Lines, OutOfTime};
 
-/// The fewest bits of an unusual line.
+/// The minimum number of bits of an unusual line.
 const LEAST_BITS: f32 = 3.0;
 /// The bits from which all lines of a template count as rare, the later ones less than the first.
 const RARE_TEMPLATE: f32 = 5.0;
 const LEAST_SCORE: f32 = 0.1;
-/// The most bits that a line gains by reporting an error, if few lines do.
+/// The maximum number of bits that a line gains by reporting an error, if few lines do.
 const TROUBLE_BITS: f32 = 6.0;
 /// Limits on the number of templates shown and on the length of each.
 const MOST_TEMPLATES: usize = 24;
@@ -23,7 +23,7 @@ const WORDS_IN_LABEL: usize = 3;
 /// The lines at each end that are enough to show the order, if the listed templates cover three
 /// quarters of all lines.
 const LINES_AT_END: usize = 8;
-/// The most unlisted templates whose first lines are named.
+/// The maximum number of unlisted templates whose first lines are named.
 const MOST_NAMED: usize = 8;
 
 pub(super) fn find(lines: &Lines<'_>, deadline: &Deadline<'_>) -> Result<Findings, OutOfTime> {

@@ -10,20 +10,20 @@ use super::{Findings, MOST_PARTS, UnusualRun, best_first, chunks, clean};
 use crate::budget::keep::Ends;
 use crate::prune::{Deadline, Lines, OutOfTime};
 
-/// The fewest bits of an unusual row.
+/// The minimum number of bits of an unusual row.
 const LEAST_BITS: f32 = 3.0;
 /// Limits on the fields that are tracked and on those that are described.
 const MOST_FIELDS: usize = 256;
 const DESCRIBED: usize = 24;
 /// The share of rows, as 1/n, that must have a field for it to be described.
 const USUAL: u32 = 20;
-/// The most values of a field that are named.
+/// The maximum number of values of a field that are named.
 const NAMED: usize = 4;
 const LONGEST_NOTE: usize = 1_200;
 const LONGEST_NAME: usize = 40;
-/// The most bytes of a text value that are compared.
+/// The maximum number of bytes of a text value that are compared.
 const LONGEST_VALUE: usize = 256;
-/// The fewest rows of a table.
+/// The minimum number of rows of a table.
 const FEWEST: usize = 10;
 const SAMPLE: usize = 50;
 const ROWS_PER_CHECK: usize = 256;

@@ -8,11 +8,12 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
-/// The most different values that are counted. Beyond that, a single value is not significant.
+/// The maximum number of different values that are counted. With more values, a single one is not
+/// significant.
 const MOST_VALUES: usize = 256;
 /// The same limit for numbers, which can also be compared by size.
 const MOST_NUMBERS: usize = 64;
-/// The fewest values from which the usual ones can be determined.
+/// The minimum number of values from which the usual ones can be determined.
 const FEWEST: u32 = 8;
 const FEWEST_NUMBERS: u32 = 20;
 /// The gap between an outlier and the other numbers, in quarters of an octave.
@@ -68,7 +69,7 @@ struct SlotTally {
 #[derive(Clone, Default)]
 pub(crate) struct Usual {
     entropy: f32,
-    /// The most bits of any value of the slot.
+    /// The maximum number of bits of any value of the slot.
     most: f32,
     /// Numbers outside `low..high` are outliers.
     low: f64,
@@ -77,7 +78,7 @@ pub(crate) struct Usual {
 }
 
 impl Usual {
-    /// Returns the most bits of any value of the slot.
+    /// Returns the maximum number of bits of any value of the slot.
     pub(crate) fn most(&self) -> f32 {
         self.most
     }

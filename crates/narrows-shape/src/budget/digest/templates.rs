@@ -12,16 +12,16 @@ use super::chunks::{self, Chunk, ChunkKind};
 use super::slots::{self, Slot, Usual};
 use crate::prune::{Deadline, Lines, OutOfTime};
 
-/// The most templates of one pattern that a new line is compared with. Later templates match only
-/// lines with the same words.
+/// The maximum number of templates of one pattern that a new line is compared with. Later templates
+/// match only lines with the same words.
 const MOST_COMPARED: usize = 32;
 /// The share of words, as 1/n, that must be equal for a line to match a template.
 const EQUAL: usize = 2;
-/// Limits for words that may be identifiers: the fewest letters, all of them from `a` to `f`, and
-/// the number of leading chunks that are tried.
+/// Limits for words that may be identifiers: the minimum number of letters, all of them from `a` to
+/// `f`, and the number of leading chunks that are tried.
 const SHORTEST_ID: usize = 4;
 const MOST_TRIED: usize = 24;
-/// The fewest bits of a value that is reported.
+/// The minimum number of bits of a value that is reported.
 const LEAST_BITS: f32 = 1.0;
 /// The interval between deadline checks, in lines.
 const LINES_PER_CHECK: usize = 1_024;

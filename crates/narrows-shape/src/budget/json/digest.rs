@@ -14,8 +14,8 @@ use crate::toon;
 /// The shares of the room: 3/`NOTES` for the description of the fields, 1/`INDEX` for the index.
 const NOTES: usize = 10;
 const INDEX: usize = 4;
-/// The most attempts to find cuts for TOON, and the percentage of the budget from which a result is
-/// good enough.
+/// The maximum number of attempts to find cuts for TOON, and the percentage of the budget from
+/// which a result is good enough.
 const TRIES: usize = 4;
 const ENOUGH: usize = 94;
 /// The approximate number of spaces before a marker in TOON.

@@ -13,7 +13,7 @@ const FIRST_ROWS: usize = 2;
 /// The last rows that are kept if there is no goal. They show where the data ends and cost no
 /// additional marker, because the gap is before them instead of at the end.
 const LAST_ROWS: usize = 3;
-/// The fewest rows that are compared with each other.
+/// The minimum number of rows that are compared with each other.
 const FEWEST_ROWS: usize = 10;
 
 /// The children of a container.

@@ -7,7 +7,7 @@ use super::tree::{Node, NodeKind};
 use crate::budget::digest::rows::RowTable;
 use crate::json::replace_lone_surrogates;
 
-/// The longest path in characters. Of a longer path, only the end is shown.
+/// The longest path in characters. Only the end of a longer path is shown.
 const LONGEST_PATH: usize = 80;
 const LONGEST_KEY: usize = 40;
 

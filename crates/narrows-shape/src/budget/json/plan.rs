@@ -22,14 +22,14 @@ use crate::budget::marker::{Gap, MarkerUnit};
 use crate::budget::notes::NotedText;
 use crate::prune::Fallback;
 
-/// The most markers in one text, and the characters of the budget required for each.
+/// The maximum number of markers in one text, and the characters of the budget required for each.
 const MOST_GAPS: usize = 400;
 const CHARS_PER_GAP: usize = 60;
-/// The most rows of an array that may all be kept in part.
+/// The maximum number of rows of an array that may all be kept in part.
 const FEW_ROWS: usize = 8;
-/// The fewest characters that make part of a value useful.
+/// The minimum number of characters that make part of a value useful.
 const LEAST_PART: usize = 600;
-/// The fewest characters that are left of a cut string.
+/// The minimum number of characters that are left of a cut string.
 const LEAST_STRING: usize = 100;
 
 /// A part to remove, as a span in the text with notes.
@@ -335,7 +335,8 @@ impl<'a> Planner<'a> {
 }
 
 impl Node {
-    /// Returns the fewest characters that the node needs if all children are kept in part.
+    /// Returns the minimum number of characters that the node needs if all children are kept in
+    /// part.
     fn least_of_children(&self, mode: usize) -> usize {
         let large: usize = self.nodes.iter().map(|child| child.chars).sum();
         let least: usize = self.nodes.iter().map(|child| child.least[mode]).sum();

@@ -24,8 +24,8 @@ pub(super) struct Node {
     pub(super) nodes: Vec<Node>,
     /// The number of all children.
     pub(super) children: usize,
-    /// The fewest characters that the value can be reduced to: by removing rows only, and by
-    /// cutting strings as well.
+    /// The minimum number of characters that the value can be reduced to: by removing rows only,
+    /// and by cutting strings as well.
     pub(super) least: [usize; 2],
 }
 
@@ -36,7 +36,7 @@ pub(super) enum NodeKind {
     Text,
 }
 
-/// The fewest characters that an array and a string can be reduced to.
+/// The minimum number of characters that an array and a string can be reduced to.
 #[derive(Clone, Copy)]
 pub(super) struct Floors {
     pub(super) array: usize,

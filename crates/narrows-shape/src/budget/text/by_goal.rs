@@ -51,7 +51,7 @@ pub(super) fn draft(
     let mut keep_set = KeepSet::new(&costs.sums, sizes.line_marker);
     let block = |at: usize| {
         let block = preferences.block(at);
-        // Of a block that takes more than half of the budget, single lines are kept.
+        // If a block takes more than half of the budget, only single lines of it are kept.
         match costs.cost(&block) <= sizes.budget / 2 {
             true => block,
             false => at..at + 1,

@@ -11,7 +11,7 @@ use crate::budget::notes::NotedText;
 use crate::budget::{FitContext, count};
 use crate::prune::{Lines, OutOfTime};
 
-/// The fewest lines of a text that gets a digest.
+/// The minimum number of lines of a text that gets a digest.
 const FEWEST_LINES: usize = 8;
 /// The notes of a digest take at most 3/`NOTES` of the budget.
 const NOTES: usize = 10;

@@ -1,7 +1,7 @@
 //! Ranks the lines within a block.
 //!
-//! A function or a section is kept as a whole as long as it fits. Of one that does not fit, the
-//! lines around a match are kept first rather than its beginning.
+//! A function or a section is kept as a whole as long as it fits. If it does not fit, the lines
+//! around a match are kept first rather than its beginning.
 
 /// The number of lines on each side that a match influences.
 const REACH: usize = 4;

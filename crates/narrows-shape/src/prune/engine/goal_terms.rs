@@ -9,9 +9,9 @@ mod synonyms;
 use crate::terms::{Language, Token, fold, fold_into, stem, tokens};
 use synonyms::WORDS;
 
-/// The most bytes of a goal that are read. The rest is ignored.
+/// The maximum number of bytes of a goal that are read. The rest is ignored.
 const GOAL_BYTES: usize = 16 << 10;
-/// The most terms of a goal.
+/// The maximum number of terms of a goal.
 const MOST_TERMS: usize = 512;
 
 /// A whole name is more specific than a word.

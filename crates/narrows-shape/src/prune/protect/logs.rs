@@ -7,8 +7,8 @@ use crate::prune::failures::{self, LogSeverity};
 const TRACE_LINES: usize = 30;
 
 /// The largest share of error lines, as 1/n, at which their context is protected. If errors are
-/// more frequent, their context is most of the log, and the engine decides, which prefers it
-/// anyway.
+/// more frequent, their context is most of the log. The decision is then left to the engine, which
+/// prefers that context anyway.
 const RARE: usize = 4;
 
 /// Protects errors, the traces that follow them and, unless errors are frequent in this log, one

@@ -14,7 +14,7 @@ const MAX_LEVELS: usize = 32;
 const VALUE: &str = "a value: a number, true, false, null or 'text' in quotes";
 const OPERATOR: &str = "=, !=, <, <=, >, >=, contains, matches, in or is";
 
-/// The most bare words that a correction puts in quotes.
+/// The maximum number of bare words that a correction puts in quotes.
 const MAX_QUOTED: usize = 8;
 
 pub(in crate::query) fn parse(text: &str) -> Result<Condition, Invalid> {

@@ -10,14 +10,14 @@ use crate::query::error::Refused;
 use crate::query::json::{Json, compact, tree};
 use crate::query::rows::Row;
 
-/// The most cells in all groups together. A query on rows that are all different must not use far
-/// more memory than the text.
+/// The maximum number of cells in all groups together. A query on rows that are all different must
+/// not use far more memory than the text.
 const MAX_CELLS: usize = 500_000;
 
-/// The most rows shown for having the least or greatest value.
+/// The maximum number of rows shown for having the least or greatest value.
 const MAX_EXTREMES: usize = 6;
 
-/// The most characters shown of a row with the least or greatest value.
+/// The maximum number of characters shown of a row with the least or greatest value.
 const MAX_ROW: usize = 300;
 
 pub(super) struct RowGroups<'q, 'a> {

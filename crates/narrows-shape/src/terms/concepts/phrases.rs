@@ -9,7 +9,7 @@ use super::ConceptMember;
 
 /// The share of a phrase that must be present.
 const LEAST_SHARE: f32 = 0.5;
-/// The fewest words of a phrase that must be present. A single word is not enough.
+/// The minimum number of words of a phrase that must be present. A single word is not enough.
 const LEAST_WORDS: u32 = 2;
 
 /// Phrases of one language.

@@ -13,9 +13,9 @@ use super::{Renderer, Target};
 /// chain of references does not reach the depth limit.
 const NAMED_DEPTH: usize = 24;
 
-/// The most text, in bytes, that references may repeat before their targets get names instead. Real
-/// schemas repeat a few hundred bytes. A chain of twenty types that each refer to the next twice
-/// would repeat a million times as much.
+/// The maximum amount of text, in bytes, that references may repeat before their targets get names
+/// instead. Real schemas repeat a few hundred bytes. A chain of twenty types that each refer to the
+/// next twice would repeat a million times as much.
 const MAX_REPEATED: usize = 16 << 10;
 
 /// The state of a reference's target.

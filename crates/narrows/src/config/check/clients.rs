@@ -15,7 +15,8 @@ use crate::config::raw::{RateChoice, RawAdmin, RawClient, RawFile};
 use crate::config::read::{Field, Given};
 use crate::nearest::nearest;
 
-/// The maximum number of clients. More than this are users, who belong in a directory service.
+/// The maximum number of clients. A larger number suggests individual users, who belong in a
+/// directory service.
 const MAX_CLIENTS: usize = 1_000;
 
 /// The maximum length of a client name.
@@ -251,8 +252,8 @@ fn entrypoint(
     None
 }
 
-/// Warns about a right to something unknown. The right is harmless, and the endpoint or server may
-/// be added later.
+/// Warns about a permission for something unknown. The permission is harmless, and the endpoint or
+/// server may be added later.
 fn missing(at: &At, what: String, near: Option<String>, problems: &mut Problems<'_>) {
     let help = near.map(|near| format!("did you mean `{near}`?"));
     problems.warn(at, what, help.unwrap_or_default());

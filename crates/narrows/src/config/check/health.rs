@@ -9,7 +9,7 @@ use crate::config::problem::Problems;
 use crate::config::raw::Health;
 use crate::config::read::Field;
 
-/// The shortest interval. More frequent pings would disturb the server without telling more about
+/// The shortest interval. More frequent pings would disturb the server without revealing more about
 /// it.
 const SHORTEST_INTERVAL: Duration = Duration::from_secs(1);
 

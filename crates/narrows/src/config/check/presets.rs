@@ -93,7 +93,7 @@ impl PresetTable {
         scope: Scope<'_>,
         problems: &mut Problems<'_>,
     ) {
-        let help = "name a folder with files preset_<id>.json";
+        let help = "name a folder that contains preset_<id>.json files";
         let Some(folder) = folder(given, help, scope, problems) else {
             self.is_incomplete = true;
             return;

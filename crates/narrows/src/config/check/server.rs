@@ -126,7 +126,8 @@ fn common(server: &RawServer, top: TopDefaults<'_>, problems: &mut Problems<'_>)
     }
     let own = seconds(&server.request_timeout_s, Minimum::MoreThanZero, problems);
     // Cline and Roo write seconds, Gemini CLI and others milliseconds. A number in the thousands
-    // never means hours, and a small number never means less than a second.
+    // is never meant as seconds, because that would be hours; a small number is never meant as
+    // milliseconds.
     let foreign = seconds(&server.timeout, Minimum::MoreThanZero, problems);
     let foreign = foreign.map(|time| if time > IN_SECONDS { time / 1000 } else { time });
     if let Some(time) = own.or(foreign).or(top.request_timeout) {
@@ -161,7 +162,7 @@ fn tool_filter(server: &RawServer) -> ToolFilter {
         filter.allow(tool_list(at, names));
     }
     if let Some(Given { value, at }) = server.include_tools.given() {
-        // Gemini CLI reads `name(...)` as calls of `name`.
+        // Gemini CLI reads `name(...)` as calls to `name`.
         let name = |given: &Given<String>| given.value.split('(').next().unwrap_or("").to_owned();
         filter.allow(ToolList::new(&at.path, value.iter().map(name)));
     }

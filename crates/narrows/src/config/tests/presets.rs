@@ -388,7 +388,7 @@ fn a_folder_that_is_not_there() {
         expect![[r#"
         error: narrows.json:1:61: the name of the folder is empty
           path: preset_dir
-          help: name a folder with files preset_<id>.json
+          help: name a folder that contains preset_<id>.json files
     "#]],
     );
     check_files(

@@ -201,7 +201,7 @@ fn call_takes_no_more_arguments_than_fit_a_message() {
     for ran in [call(&fits, ""), call("-", &fits), call("@fits.json", "")] {
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     }
-    let reported = "error: the arguments exceed 2,000 bytes, the limit `max_message_bytes`\n";
+    let reported = "error: the arguments exceed the limit `max_message_bytes` of 2,000 bytes\n";
     for ran in [call(&long, ""), call("-", &long), call("@long.json", "")] {
         let streams = (ran.stdout.as_str(), ran.stderr.as_str());
         assert_eq!((ran.code, streams), (Some(2), ("", reported)));

@@ -34,7 +34,7 @@ fn busy() -> Script {
 }
 
 impl LazyClient {
-    /// Starts a call of `exec` with additional params next to its arguments.
+    /// Starts a call to `exec` with additional params next to its arguments.
     async fn begin(&mut self, tool: &str, more: Value) -> u64 {
         let mut params = json!({ "name": "exec", "arguments": errand("busy", tool, json!({})) });
         for (name, value) in more.as_object().into_iter().flatten() {

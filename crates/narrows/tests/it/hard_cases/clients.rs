@@ -58,7 +58,7 @@ impl RecordingServer {
         self.installed.received().into_iter().map(message).collect()
     }
 
-    /// Waits for this many calls of a tool, and returns their ids on the server's side.
+    /// Waits for this many calls to a tool, and returns their ids on the server's side.
     async fn calls(&self, tool: &str, count: usize) -> Vec<Value> {
         let calls = || {
             let received = self.received().into_iter();

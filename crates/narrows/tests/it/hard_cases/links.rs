@@ -161,7 +161,7 @@ async fn links_that_need_no_help_stay_as_they_are() {
         let answer = session.post(&request).await.text();
         assert!(answer.contains(result), "{tool}: {answer}");
     }
-    // The server without resources cannot be read.
+    // The link from the server without resources leads to the other server.
     let answer = read(&mut session, "x://one").await;
     assert_eq!(
         answer["result"]["contents"][0]["text"],

@@ -283,7 +283,7 @@ async fn a_change_that_is_none_takes_nothing_away() {
 }
 
 /// Tasks are not yet routed between several servers. A tool that runs only as a task is hidden
-/// where servers are joined, and a call of it is refused with the reason.
+/// where servers are joined, and a call to it is refused with the reason.
 #[tokio::test]
 async fn a_tool_that_needs_a_task_is_hidden_where_tasks_are_not_routed() {
     let long = json!({ "name": "long", "description": "Runs long", "inputSchema": { "type": "object" },

@@ -277,7 +277,7 @@ async fn a_server_that_cannot_be_started() {
     let mut session = gateway.session("/mcp").await;
     assert_eq!(session.tool_names().await, ["good__fine"]);
     fine(&mut session).await;
-    // A server that is down does not keep notifications from the others.
+    // A server that is down does not hold back notifications from the others.
     session
         .notify("notifications/custom", json!({ "n": 1 }))
         .await;

@@ -13,7 +13,7 @@ fn updated(uri: &str) -> Step {
     Step::notify("notifications/resources/updated", params)
 }
 
-/// A server whose tools `a`, `b`, `a/1` and `ab` report a change of the resource of the same name.
+/// A server whose tools `a`, `b`, `a/1` and `ab` report a change to the resource of the same name.
 fn script() -> Script {
     let script = ["a", "b", "ab", "a/1"]
         .iter()

@@ -1,4 +1,4 @@
-//! Tests that a server without allowed items receives no messages of a client, and that its
+//! Tests that a server without allowed items receives no messages from a client, and that its
 //! messages do not reach the client.
 
 use std::time::Duration;

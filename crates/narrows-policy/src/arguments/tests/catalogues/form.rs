@@ -1,4 +1,4 @@
-//! Brings schemas into a form from which calls can be generated: resolves references, merges
+//! Transforms schemas into a form from which calls can be generated: resolves references, merges
 //! `allOf`, and selects one of several alternatives.
 
 use serde_json::{Map, Value, json};

@@ -11,9 +11,9 @@ use crate::prune::{Deadline, Lines, OutOfTime, Span};
 /// The deepest level at which blocks are distinguished. Deeper blocks belong to the innermost one
 /// at this level.
 const MAX_BLOCK_DEPTH: usize = 24;
-/// The most lines of a piece outside functions.
+/// The maximum number of lines of a piece outside functions.
 const PIECE: usize = 24;
-/// The most lines of a signature.
+/// The maximum number of lines of a signature.
 const SIGNATURE: usize = 40;
 
 #[derive(Clone, Debug)]

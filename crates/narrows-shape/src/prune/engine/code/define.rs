@@ -21,9 +21,9 @@ pub(super) enum BlockKind {
     Piece,
 }
 
-/// The most lines that are searched for the end of a signature.
+/// The maximum number of lines that are searched for the end of a signature.
 const AHEAD: usize = 24;
-/// The most bytes of a line that are searched for a definition.
+/// The maximum number of bytes of a line that are searched for a definition.
 const WIDEST: usize = 400;
 
 const MODIFIERS: &[&str] = &[

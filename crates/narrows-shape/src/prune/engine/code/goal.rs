@@ -9,10 +9,10 @@ use crate::terms::{Language, fold, stem, words};
 /// A set of terms, one bit each.
 pub(super) type Terms = u64;
 
-/// The most terms and names of a goal that count. A goal is a question; of a longer text, only the
-/// beginning counts.
+/// The maximum number of terms and names of a goal that count. A goal is a question; only the
+/// beginning of a longer text counts.
 const MOST: usize = 64;
-/// The most bytes of a goal that are read.
+/// The maximum number of bytes of a goal that are read.
 const READ: usize = 4096;
 /// The longest word, in bytes. Anything longer is data.
 pub(super) const LONGEST: usize = 48;

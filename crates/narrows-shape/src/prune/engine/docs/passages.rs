@@ -6,9 +6,10 @@ use std::ops::Range;
 use crate::prune::Span;
 use crate::prune::markdown::{LineKind, Structure};
 
-/// The most lines of a piece. A longer piece ends with the current passage.
+/// The maximum number of lines of a piece. A longer piece ends with the current passage.
 const PIECE_LINES: usize = 40;
-/// The most lines of a paragraph. Longer paragraphs, as in text without blank lines, are split.
+/// The maximum number of lines of a paragraph. Longer paragraphs, as in text without blank lines,
+/// are split.
 const PASSAGE_LINES: usize = 20;
 
 pub(super) struct Passages {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::prune::{Deadline, Lines, OutOfTime};
 
-/// The most bytes of a line that determine its template.
+/// The maximum number of bytes of a line that determine its template.
 const TEMPLATE_PREFIX: usize = 512;
 
 /// Returns the novelty of each line, from 0 to 1. The first line of a template is the most novel,

@@ -1,6 +1,6 @@
 //! Reads presets from files `preset_<id>.json` in a folder.
 //!
-//! An invalid file is skipped with a warning, so that a typing error does not keep the gateway from
+//! An invalid file is skipped with a warning, so that a typo does not keep the gateway from
 //! starting. A client or endpoint that names a skipped preset is allowed nothing.
 
 use std::fs::{self, File};
@@ -15,7 +15,7 @@ use crate::config::raw::RawPreset;
 use crate::config::read_text;
 use crate::terminal::grouped;
 
-/// The maximum number of files, larger than anyone needs.
+/// The maximum number of files, more than anyone needs.
 const MOST_FILES: usize = 1_000;
 
 /// The size limit of a file, larger than any preset needs to be.
