@@ -147,7 +147,7 @@ pub(crate) struct Stdio {
     /// Preset to apply instead of the endpoint's own
     #[arg(long, value_name = "ID")]
     pub(crate) preset: Option<String>,
-    /// How to offer tools; overrides the endpoint's `expose` setting
+    /// Exposure of tools, in place of the endpoint's `expose` setting
     #[arg(long, value_name = "HOW")]
     pub(crate) expose: Option<Expose>,
     /// Do not watch the configuration file for changes; SIGHUP still reloads it
