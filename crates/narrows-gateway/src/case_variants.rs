@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn case_variants_are_refused_and_nothing_else_is() {
+    fn only_case_variants_are_rejected() {
         for (object, refused) in [
             (r#"{"name":1,"arguments":{"Name":2}}"#, false),
             (r#"{"names":1,"nam":1,"_meta":{}}"#, false),

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_are_known_by_the_half_that_their_models_read() {
+    fn known_clients_map_to_the_content_their_models_read() {
         let mut settings = Settings::default();
         let traits = |settings: &Settings, name: &str| {
             let client = ClientHello {
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_that_ignore_list_changed_wait_longer_for_lists() {
+    fn list_wait_is_longer_for_clients_without_list_changed() {
         let mut settings = Settings::default();
         check(&settings, "claude-code", 4);
         check(&settings, "", 4);

@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_of_the_pruner_are_shortened_only_if_its_entry_says_so() {
+    fn pruner_results_are_shaped_only_if_configured() {
         let of = |which, on| {
             let mut server = ServerSettings::new("s", UpstreamKind::Builtin(which));
             server.shape.on = on;

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tool_is_repeatable_if_its_annotations_say_so_once() {
+    fn tool_is_retryable_only_if_its_annotations_allow_it() {
         let check = |tool, expected| {
             assert_eq!(says_repeatable(&Raw::from_static(tool)), expected, "{tool}");
         };

@@ -32,7 +32,7 @@ fn check_elements(text: &str, expected: &[&str]) {
 }
 
 #[test]
-fn kinds() {
+fn kind_is_detected_from_the_first_byte() {
     for (text, kind) in [
         ("{}", Kind::Object),
         ("[]", Kind::Array),
@@ -48,7 +48,7 @@ fn kinds() {
 }
 
 #[test]
-fn a_parsed_value_keeps_its_bytes_and_their_memory() {
+fn parsed_value_shares_its_bytes() {
     let text = Bytes::from_static(b" {\"a\": 1.0}\n");
     let raw = Raw::parse(text.clone()).unwrap();
     assert_eq!(raw.as_str(), "{\"a\": 1.0}");
@@ -57,7 +57,7 @@ fn a_parsed_value_keeps_its_bytes_and_their_memory() {
 }
 
 #[test]
-fn members_come_in_order_with_their_bytes() {
+fn members_keep_order_and_bytes() {
     check_members(
         r#"{ "b" : 1.0 , "a":{"x":[]}, "b":"\u0041","n\u0061me":null }"#,
         &[
@@ -74,7 +74,7 @@ fn members_come_in_order_with_their_bytes() {
 }
 
 #[test]
-fn elements_come_in_order_with_their_bytes() {
+fn elements_keep_order_and_bytes() {
     check_elements(
         r#"[1, "]" ,[2],{"a":3}, true]"#,
         &["1", "\"]\"", "[2]", "{\"a\":3}", "true"],
@@ -85,7 +85,7 @@ fn elements_come_in_order_with_their_bytes() {
 }
 
 #[test]
-fn a_member_is_found_by_its_decoded_name_and_the_first_one_counts() {
+fn first_member_with_the_decoded_name_is_found() {
     let raw = raw(r#"{"x":{"name":0},"n\u0061me":1,"name":2}"#);
     assert_eq!(raw.member("name"), Some(Raw::number(1)));
     assert_eq!(raw.member("nam"), None);
@@ -93,7 +93,7 @@ fn a_member_is_found_by_its_decoded_name_and_the_first_one_counts() {
 }
 
 #[test]
-fn a_picked_name_that_occurs_twice_is_refused() {
+fn pick_rejects_duplicate_names() {
     let raw = raw(r#"{"a":1,"n\u0061me":2,"b":3,"a":4,"name":5}"#);
     assert_eq!(raw.pick(["b", "c"]), Ok([Some(Raw::number(3)), None]));
     let twice = |offset| Error {
@@ -106,7 +106,7 @@ fn a_picked_name_that_occurs_twice_is_refused() {
 }
 
 #[test]
-fn scalars_are_read_as_what_they_are() {
+fn scalars_are_read_by_type() {
     assert_eq!(raw(r#""a\nb""#).as_text().as_deref(), Some("a\nb"));
     assert_eq!(raw("1").as_text(), None);
     assert_eq!(raw("true").as_bool(), Some(true));
@@ -121,7 +121,7 @@ fn scalars_are_read_as_what_they_are() {
 }
 
 #[test]
-fn a_whole_number_written_as_a_float_is_read() {
+fn whole_number_written_as_float_is_read() {
     assert_eq!(raw("5.0").as_u64(), Some(5));
     assert_eq!(raw("-5.00").as_i64(), Some(-5));
     assert_eq!(raw("5.5").as_u64(), None);
@@ -129,7 +129,7 @@ fn a_whole_number_written_as_a_float_is_read() {
 }
 
 #[test]
-fn values_of_our_own_are_valid() {
+fn constructed_values_are_valid_json() {
     for text in ["", "a\"b\\c\n\u{0}é"] {
         assert_eq!(Raw::string(text).as_text().as_deref(), Some(text));
         assert_eq!(
@@ -157,7 +157,7 @@ proptest! {
     }
 
     #[test]
-    fn a_value_taken_apart_all_the_way_is_the_same(text in json_text()) {
+    fn value_rebuilt_from_its_parts_is_equal(text in json_text()) {
         prop_assert_eq!(rebuild(&raw(&text)), serde_json::from_str::<Value>(&text).expect("valid"));
     }
 

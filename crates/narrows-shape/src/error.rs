@@ -56,7 +56,7 @@ mod tests {
     use super::NotJson;
 
     #[test]
-    fn the_place_is_found_in_all_three_forms() {
+    fn error_position_is_parsed_in_all_three_forms() {
         for (text, offset, line, column) in [
             ("", 0, 1, 1),
             ("{\n  \"a\": x}", 9, 2, 8),

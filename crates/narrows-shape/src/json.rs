@@ -49,7 +49,7 @@ mod tests {
     use super::replace_lone_surrogates;
 
     #[test]
-    fn halves_of_pairs_are_replaced_and_pairs_are_not() {
+    fn lone_surrogates_are_replaced_and_pairs_are_kept() {
         for (string, expected) in [
             (r#""\ud800""#, "\"\u{FFFD}\""),
             (r#""\ud83d\ude00""#, r#""\ud83d\ude00""#),

@@ -36,14 +36,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rare_words_tell_more_and_common_ones_a_little() {
+    fn rare_words_weigh_more_than_common_ones() {
         assert!(rarity(100.0, 1.0) > rarity(100.0, 10.0));
         assert!(rarity(100.0, 100.0) > 0.0);
         assert_eq!(rarity(1.0, 2.0), 0.0);
     }
 
     #[test]
-    fn further_mentions_count_less_and_less() {
+    fn repeated_mentions_have_diminishing_weight() {
         assert_eq!(frequency(0.0, 1.2), 0.0);
         assert_eq!(frequency(1.2, 1.2), 0.5);
         assert!(frequency(1_000.0, 1.2) < 1.0);

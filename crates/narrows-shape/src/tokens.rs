@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_text_costs_at_least_one_token() {
+    fn short_text_is_estimated_at_one_token_or_more() {
         assert_eq!(estimate_tokens(""), 0);
         for text in ["a", " ", "\n", "é", "of"] {
             assert_eq!(estimate_tokens(text), 1, "{text:?}");
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn familiar_texts_cost_about_what_they_do() {
+    fn estimates_are_close_to_real_token_counts() {
         // The true counts are from the o200k vocabulary.
         for (text, count) in [
             ("The quick brown fox jumps over the lazy dog.", 10),
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_cost_about_what_the_whole_costs_and_more_is_hardly_ever_less() {
+    fn estimates_are_nearly_additive_and_monotonic() {
         let text = "Some words, {\"and\": [1, 22.5, null]}, und ein paar größere.\n".repeat(50);
         let whole = estimate_tokens(&text);
         let mut before = 0;

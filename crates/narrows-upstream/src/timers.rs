@@ -106,7 +106,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[tokio::test(start_paused = true)]
-    async fn a_spare_timer_is_ready_at_the_deadline_of_its_next_call() {
+    async fn spare_timer_fires_at_a_later_deadline() {
         let timers = Arc::<Timers>::default();
         let start = Instant::now();
         // Polled, so that the timer is inserted into the wheel.
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_deadline_before_that_of_the_spare_timer_holds() {
+    async fn earlier_deadline_than_the_spare_timer_is_kept() {
         let timers = Arc::<Timers>::default();
         let start = Instant::now();
         drop(timers.sleep_until(start + 10 * SECOND));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn few_timers_are_kept() {
+    async fn few_spare_timers_are_kept() {
         let timers = Arc::<Timers>::default();
         let at = Instant::now() + SECOND;
         let many: Vec<Timer> = (0..3 * MAX_SPARE).map(|_| timers.sleep_until(at)).collect();

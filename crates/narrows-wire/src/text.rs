@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_and_names_as_text() {
+    fn bytes_and_names_are_formatted_as_text() {
         assert_eq!(hex(&[0, 10, 255]), "000aff");
         assert_eq!(percent_encoded("a-Z_0.~"), "a-Z_0.~");
         assert_eq!(percent_encoded("a b/\u{e4}%"), "a%20b%2F%C3%A4%25");

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_come_out_right() {
+    fn dates_are_formatted() {
         check(0, "1970-01-01T00:00:00.000Z");
         check(951_782_399_999, "2000-02-28T23:59:59.999Z");
         check(951_782_400_000, "2000-02-29T00:00:00.000Z");

@@ -296,7 +296,7 @@ mod tests {
     use super::Resource;
 
     #[test]
-    fn a_name_stays_one_segment() {
+    fn name_is_encoded_as_one_path_segment() {
         let resource = Resource::at(&["servers", "io.github.x/y z?ä", "enable"]);
         let resource = resource.with("save", "true").with("a", "b&c");
         let expected = "/servers/io.github.x%2Fy%20z%3F%C3%A4/enable?save=true&a=b%26c";

@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_and_other_spellings_are_found() {
+    fn typos_and_spelling_variants_are_matched() {
         check("comand", Some("command"));
         check("requestTimeoutS", Some("request_timeout_s"));
         check("arg", Some("args"));

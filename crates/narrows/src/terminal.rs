@@ -149,7 +149,7 @@ mod tests {
     use super::{grouped, plain};
 
     #[test]
-    fn control_characters_cannot_move_the_cursor_or_forge_a_line() {
+    fn control_characters_are_escaped() {
         assert_eq!(plain("a\x1b[2Jb\nc"), "a\\u{1b}[2Jb\\nc");
         assert_eq!(plain("päin"), "päin");
     }

@@ -30,7 +30,7 @@ mod tests {
     use super::{TokenKind, new_token};
 
     #[test]
-    fn tokens_are_43_letters_behind_their_prefix_and_never_the_same() {
+    fn tokens_are_unique_with_prefix_and_43_characters() {
         for (kind, prefix) in [(TokenKind::Client, "nrw_"), (TokenKind::Admin, "nra_")] {
             let (one, other) = (new_token(kind), new_token(kind));
             let letters = one.strip_prefix(prefix).expect("it has its prefix");

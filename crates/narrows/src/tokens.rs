@@ -44,7 +44,7 @@ mod exact {
     #[cfg(test)]
     mod tests {
         #[test]
-        fn the_packed_vocabulary_is_that_of_the_crate() {
+        fn packed_vocabulary_matches_the_crate() {
             let whole = tiktoken_rs::o200k_base().expect("the crate carries it");
             let packed = super::unpack(super::PACKED).expect("it has been packed");
             let bytes = |of: &super::CoreBPE, number| of.decode_bytes(&[number]).ok();
@@ -56,7 +56,7 @@ mod exact {
         }
 
         #[test]
-        fn words_are_counted_as_the_vocabulary_has_them() {
+        fn words_are_counted_by_the_vocabulary() {
             assert_eq!(super::count(""), Some(0));
             assert_eq!(super::count("hello world"), Some(2));
             assert_eq!(super::count("<|endoftext|>"), Some(7));

@@ -23,7 +23,7 @@ fn check(stream: &str, expected: &[(&str, &str)]) {
 }
 
 #[test]
-fn events_are_read_in_pieces_of_any_size() {
+fn events_are_parsed_for_any_chunking() {
     check(
         "event: endpoint\ndata: /messages?session_id=1\n\nevent: message\ndata: {\"a\":1}\n\n",
         &[
@@ -34,7 +34,7 @@ fn events_are_read_in_pieces_of_any_size() {
 }
 
 #[test]
-fn comments_and_ids_are_no_events() {
+fn comments_and_ids_are_not_events() {
     check(
         ": still here\n\nid: 7\nretry: 10\ndata: 1\n\n",
         &[("", "1")],
@@ -42,11 +42,11 @@ fn comments_and_ids_are_no_events() {
 }
 
 #[test]
-fn lines_of_data_belong_together() {
+fn data_lines_of_an_event_are_joined() {
     check("data:a\r\ndata: b\r\n\r\n", &[("", "a\nb")]);
 }
 
 #[test]
-fn an_event_without_its_blank_line_is_not_whole() {
+fn event_without_a_blank_line_is_incomplete() {
     check("data: 1\n", &[]);
 }

@@ -93,7 +93,7 @@ impl BuiltinServer for MisbehavingServer {
 }
 
 #[tokio::test]
-async fn every_legacy_revision_is_spoken() {
+async fn every_legacy_revision_is_supported() {
     let mut wire = TestConnection(connection::open(MisbehavingServer));
     for (pending, given) in [
         ("2024-11-05", "2024-11-05"),
@@ -115,14 +115,14 @@ async fn every_legacy_revision_is_spoken() {
 }
 
 #[tokio::test]
-async fn a_slow_call_holds_up_no_other() {
+async fn slow_call_does_not_block_others() {
     let mut wire = TestConnection::open(MisbehavingServer, json!({})).await;
     wire.request(1, "wait", json!({})).await;
     assert_eq!(wire.ask(2, "quick", json!({})).await, "quick");
 }
 
 #[tokio::test]
-async fn a_cancelled_call_is_not_answered_and_its_id_is_free() {
+async fn cancelled_call_gets_no_response_and_frees_its_id() {
     let mut wire = TestConnection::open(MisbehavingServer, json!({})).await;
     wire.request(1, "wait", json!({})).await;
     assert_eq!(wire.ask(1, "quick", json!({})).await["code"], -32600);
@@ -131,14 +131,14 @@ async fn a_cancelled_call_is_not_answered_and_its_id_is_free() {
 }
 
 #[tokio::test]
-async fn a_panic_costs_one_answer() {
+async fn panic_fails_only_one_call() {
     let mut wire = TestConnection::open(MisbehavingServer, json!({})).await;
     assert_eq!(wire.ask(1, "panic", json!({})).await["code"], -32603);
     assert_eq!(wire.ask(2, "quick", json!({})).await, "quick");
 }
 
 #[tokio::test]
-async fn too_many_calls_are_refused_and_the_rest_goes_on() {
+async fn excess_calls_are_rejected_and_others_continue() {
     let mut wire = TestConnection::open(MisbehavingServer, json!({})).await;
     for id in 1..=1_024 {
         wire.request(id, "wait", json!({})).await;
@@ -151,7 +151,7 @@ async fn too_many_calls_are_refused_and_the_rest_goes_on() {
 }
 
 #[tokio::test]
-async fn questions_are_answered_by_id() {
+async fn responses_are_matched_to_requests_by_id() {
     let mut wire = TestConnection::open(MisbehavingServer, json!({})).await;
     wire.request(1, "ask", json!({})).await;
     let question = wire.next().await;
@@ -167,7 +167,7 @@ async fn questions_are_answered_by_id() {
 }
 
 #[tokio::test]
-async fn a_question_of_a_cancelled_call_is_taken_back() {
+async fn cancelled_call_withdraws_its_client_request() {
     let mut wire = TestConnection::open(MisbehavingServer, json!({})).await;
     wire.request(1, "ask", json!({})).await;
     let question = wire.next().await;
@@ -178,7 +178,7 @@ async fn a_question_of_a_cancelled_call_is_taken_back() {
 }
 
 #[tokio::test]
-async fn nonsense_is_answered_and_survived() {
+async fn invalid_messages_get_errors_and_keep_the_link() {
     let mut wire = TestConnection::open(MisbehavingServer, json!({})).await;
     for (text, code) in [("{", -32700), ("{\"id\":1}", -32600), ("[1]", -32600)] {
         wire.0
@@ -192,7 +192,7 @@ async fn nonsense_is_answered_and_survived() {
 }
 
 #[tokio::test]
-async fn closing_and_dropping_end_all_calls() {
+async fn close_and_drop_end_all_calls() {
     for close in [true, false] {
         let wire = TestConnection::open(MisbehavingServer, json!({})).await;
         wire.request(1, "wait", json!({})).await;
@@ -218,7 +218,7 @@ async fn closing_and_dropping_end_all_calls() {
 }
 
 #[test]
-fn a_client_cannot_pass_for_another_one() {
+fn client_cannot_impersonate_another() {
     use crate::builtin::{PRINCIPAL, with_principal};
     use narrows_policy::{KnownClient, Principal};
 

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_found_where_they_stand() {
+    fn resource_links_are_found_in_results() {
         check(
             LinkForm::Tool,
             r#"{"content":[{"type":"text","text":"x"},{"uri":"a://1","type":"resource_link"},

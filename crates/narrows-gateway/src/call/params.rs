@@ -134,14 +134,14 @@ mod tests {
     }
 
     #[test]
-    fn only_the_member_that_occurs_twice_is_refused() {
+    fn duplicate_members_are_rejected_individually() {
         let params = params(r#"{"uri":"a","name":"b","uri":"c"}"#);
         assert_eq!(found(&params, Member::Name).as_deref(), Some("\"b\""));
         assert!(params.member(Member::Uri).is_err());
     }
 
     #[test]
-    fn new_params_have_new_members() {
+    fn replacing_params_clears_cached_members() {
         let mut params = params(r#"{"name":"a"}"#);
         assert_eq!(found(&params, Member::Name).as_deref(), Some("\"a\""));
         assert!(params.take().is_some());

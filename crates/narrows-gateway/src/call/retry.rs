@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_only_reads_is_repeatable_and_nothing_that_is_unknown() {
+    fn only_known_read_methods_are_retryable() {
         for method in ["resources/read", "prompts/get", "completion/complete"] {
             assert!(only_reads(method), "{method}");
         }

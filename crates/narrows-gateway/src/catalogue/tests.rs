@@ -99,7 +99,7 @@ fn check_route(found: Result<Target, Error>, expected: &str) {
 }
 
 #[test]
-fn lists_keep_their_order_and_every_byte_but_the_name() {
+fn lists_keep_order_and_change_only_names() {
     let view = joined(Uris::Unchanged, "__");
     check_list(
         &view,
@@ -120,7 +120,7 @@ fn lists_keep_their_order_and_every_byte_but_the_name() {
 }
 
 #[test]
-fn wrapped_endpoints_say_where_everything_is_from() {
+fn wrapped_endpoints_name_the_origin_of_each_item() {
     let view = joined(Uris::Wrapped, "::");
     check_list(
         &view,
@@ -149,7 +149,7 @@ fn wrapped_endpoints_say_where_everything_is_from() {
 }
 
 #[test]
-fn pages_follow_each_other() {
+fn pages_follow_in_order() {
     let view = joined(Uris::Unchanged, "__");
     check_list(
         &view,
@@ -192,7 +192,7 @@ fn pages_follow_each_other() {
 }
 
 #[test]
-fn a_tool_is_found_under_every_form_of_its_name() {
+fn tool_resolves_under_every_form_of_its_name() {
     let view = joined(Uris::Unchanged, "__");
     for name in ["a__t", "a:t", "a::t"] {
         check_route(view.tool(name), "a \"t\"");
@@ -216,7 +216,7 @@ fn a_tool_is_found_under_every_form_of_its_name() {
 }
 
 #[test]
-fn a_bare_prompt_name_is_enough_where_it_is_unique() {
+fn unique_prompt_resolves_by_its_bare_name() {
     let view = joined(Uris::Unchanged, "__");
     check_route(view.prompt("p_b"), "b \"p_b\"");
     check_route(view.prompt("b__p"), "b \"p\"");
@@ -227,7 +227,7 @@ fn a_bare_prompt_name_is_enough_where_it_is_unique() {
 }
 
 #[test]
-fn resources_are_found_by_uri_wrapped_uri_and_template() {
+fn resources_resolve_by_uri_wrapped_uri_and_template() {
     let view = joined(Uris::Unchanged, "__");
     check_route(view.resource("a:1"), "a \"a:1\"");
     check_route(view.resource(&token::wrap_uri("b", "x:1")), "b \"x:1\"");
@@ -246,7 +246,7 @@ fn resources_are_found_by_uri_wrapped_uri_and_template() {
 }
 
 #[test]
-fn a_single_server_is_mirrored() {
+fn single_server_is_mirrored() {
     let view = View::build(&plan(EndpointScope::Single(1), 4_000), &parts());
     check_list(
         &view,
@@ -261,7 +261,7 @@ fn a_single_server_is_mirrored() {
 }
 
 #[test]
-fn instructions_are_joined_and_cut() {
+fn instructions_are_joined_and_truncated() {
     let view = joined(Uris::Unchanged, "__");
     assert_eq!(
         view.instructions.as_deref(),
@@ -273,7 +273,7 @@ fn instructions_are_joined_and_cut() {
 }
 
 #[test]
-fn templates_match_what_they_may_expand_to() {
+fn templates_match_their_expansions() {
     for (template, uri, fits) in [
         ("demo://rows/{n}", "demo://rows/7", true),
         ("demo://rows/{n}", "demo://rows/", false),
@@ -296,7 +296,7 @@ fn templates_match_what_they_may_expand_to() {
 }
 
 #[test]
-fn gateways_get_lists_with_the_marks_that_items_came_with() {
+fn via_marks_are_listed_only_for_gateways() {
     let item = |text: &str| Item::read(ListKind::Tools, raw(text)).expect("a test's item");
     let items = [
         item(r#"{"name":"own"}"#),
@@ -323,7 +323,7 @@ fn gateways_get_lists_with_the_marks_that_items_came_with() {
 }
 
 #[test]
-fn a_server_keeps_a_uri_that_others_have_only_through_gateways() {
+fn direct_uri_takes_precedence_over_indirect_ones() {
     let resource = |via: &str| {
         let meta = format!(r#","_meta":{{"narrows/via":"{via}"}}"#);
         let meta = if via.is_empty() { "" } else { &meta };

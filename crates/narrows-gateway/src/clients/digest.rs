@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_digest_is_the_sha_256_of_the_whole_text() {
+    fn digest_is_sha256_of_the_whole_text() {
         // The example in FIPS 180-2.
         let known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         let digest = TokenDigest::of("abc");

@@ -45,7 +45,7 @@ fn table(settings: &[ClientSettings]) -> Clients {
 }
 
 #[test]
-fn a_digest_is_sha_256_of_the_token() {
+fn digest_is_sha256_of_the_token() {
     // The example in FIPS 180-2, B.1.
     let digest = TokenDigest::of("abc").0;
     assert_eq!(digest[..4], [0xba, 0x78, 0x16, 0xbf]);
@@ -53,7 +53,7 @@ fn a_digest_is_sha_256_of_the_token() {
 }
 
 #[tokio::test]
-async fn without_clients_nobody_is_asked() {
+async fn without_clients_any_token_is_anonymous() {
     let clients = table(&[]);
     for token in [None, Some("wrong"), Some("")] {
         let who = clients.identify(token, there(1)).await;
@@ -64,7 +64,7 @@ async fn without_clients_nobody_is_asked() {
 }
 
 #[tokio::test]
-async fn a_client_is_known_by_its_token_alone() {
+async fn client_is_identified_by_its_token() {
     let clients = table(&[alice(), bob()]);
     for (token, expected) in [
         (Some(ALICE), Ok(client("alice"))),
@@ -79,7 +79,7 @@ async fn a_client_is_known_by_its_token_alone() {
 }
 
 #[tokio::test]
-async fn the_digest_of_nothing_lets_nobody_in() {
+async fn empty_token_is_rejected_even_if_configured() {
     let empty = ClientSettings {
         token: Some(TokenDigest::of("")),
         ..ClientSettings::named("empty")
@@ -90,7 +90,7 @@ async fn the_digest_of_nothing_lets_nobody_in() {
 }
 
 #[tokio::test]
-async fn what_is_longer_than_any_token_is_wrong_even_if_it_is_right() {
+async fn oversized_token_is_rejected_even_if_configured() {
     let long = "x".repeat(MAX_TOKEN + 1);
     let longest = &long[1..];
     let named = |name: &str, token: &str| ClientSettings {
@@ -105,7 +105,7 @@ async fn what_is_longer_than_any_token_is_wrong_even_if_it_is_right() {
 }
 
 #[tokio::test]
-async fn who_brings_no_token_is_anonymous_on_this_machine_only() {
+async fn anonymous_access_requires_a_local_peer() {
     let anonymous = ClientSettings::named(ClientSettings::ANONYMOUS);
     let clients = table(&[alice(), anonymous]);
     assert_eq!(clients.identify(None, HERE).await, Ok(client("anonymous")));
@@ -123,7 +123,7 @@ async fn who_brings_no_token_is_anonymous_on_this_machine_only() {
 }
 
 #[test]
-fn rights_are_what_is_written_down() {
+fn rights_match_the_configured_entrypoints() {
     let all = AllowedEntrypoints::All;
     let some = AllowedEntrypoints::These(vec![
         EntrypointName::Endpoint("lazy".into()),
@@ -150,7 +150,7 @@ fn rights_are_what_is_written_down() {
 }
 
 #[test]
-fn who_is_not_in_the_table_has_no_rights() {
+fn unknown_clients_have_no_rights() {
     let clients = table(&[alice()]);
     assert!(clients.may(&client("alice"), |_| true));
     assert!(!clients.may(&client("bob"), |_| true));
@@ -162,7 +162,7 @@ fn who_is_not_in_the_table_has_no_rights() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rate_is_a_bucket_that_fills_again() {
+async fn rate_limit_is_a_refilling_bucket() {
     let rate = Some(Rate {
         per_minute: 60,
         burst: 3,
@@ -197,7 +197,7 @@ async fn a_rate_is_a_bucket_that_fills_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_empty_bucket_of_an_old_rate_does_not_hold_up_a_new_one() {
+async fn new_rate_starts_with_a_full_bucket() {
     let rate = |per_minute, burst| ClientSettings {
         rate: Some(Rate { per_minute, burst }),
         ..alice()
@@ -215,7 +215,7 @@ async fn an_empty_bucket_of_an_old_rate_does_not_hold_up_a_new_one() {
 }
 
 #[test]
-fn calls_in_flight_are_counted_while_their_permits_are_held() {
+fn in_flight_calls_are_counted_by_held_permits() {
     let max_calls = Some(2);
     let clients = table(&[ClientSettings {
         max_calls,
@@ -234,7 +234,7 @@ fn calls_in_flight_are_counted_while_their_permits_are_held() {
 }
 
 #[test]
-fn a_request_over_the_rate_does_not_stay_in_flight() {
+fn rate_limited_request_does_not_stay_in_flight() {
     let rate = Some(Rate {
         per_minute: 1,
         burst: 1,
@@ -246,7 +246,7 @@ fn a_request_over_the_rate_does_not_stay_in_flight() {
 }
 
 #[test]
-fn what_is_in_use_outlives_a_replacement() {
+fn session_permits_survive_a_replacement() {
     let max_sessions = Some(1);
     let limited = || ClientSettings {
         max_sessions,
@@ -262,7 +262,7 @@ fn what_is_in_use_outlives_a_replacement() {
 }
 
 #[test]
-fn one_of_several_clients_cannot_take_all_sessions() {
+fn one_client_cannot_use_all_sessions() {
     let clients = table(&[alice(), bob()]);
     let seats: Vec<_> = (0..3)
         .map(|_| clients.session_permit(&client("alice"), 5))
@@ -284,7 +284,7 @@ fn one_of_several_clients_cannot_take_all_sessions() {
 }
 
 #[test]
-fn who_brought_a_token_that_was_taken_back_is_nobody() {
+fn revoked_token_loses_its_rights() {
     let clients = table(&[alice(), bob()]);
     let (old_alice, old_bob) = (client("alice"), client("bob"));
     let may = |who: &Principal| clients.may(who, |_| true);
@@ -311,7 +311,7 @@ async fn wrong(clients: &Clients, peer: PeerAddress, times: u32) -> Vec<Identify
 }
 
 #[tokio::test(start_paused = true)]
-async fn wrong_tokens_are_answered_at_once_then_later_then_not_at_all() {
+async fn wrong_tokens_are_delayed_then_refused() {
     let clients = table(&[alice()]);
     let start = Instant::now();
     let early = wrong(&clients, there(1), BURST).await;
@@ -359,7 +359,7 @@ async fn wrong_tokens_are_answered_at_once_then_later_then_not_at_all() {
 }
 
 #[test]
-fn a_network_of_ipv6_counts_as_one_and_mapped_addresses_as_what_they_are() {
+fn ipv6_network_counts_as_one_mapped_ipv4_as_ipv4() {
     let auth_throttle = AuthThrottle::default();
     for last in 0..20 {
         auth_throttle.record_failure(Ipv6Addr::new(0x2001, 0xdb8, 0, 1, 0, 0, last, last).into());
@@ -374,7 +374,7 @@ fn a_network_of_ipv6_counts_as_one_and_mapped_addresses_as_what_they_are() {
 }
 
 #[test]
-fn the_table_of_addresses_is_bounded_and_keeps_who_comes_back() {
+fn address_table_is_bounded_and_keeps_active_addresses() {
     let auth_throttle = AuthThrottle::default();
     let constant = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
     for _ in 0..BURST {
@@ -398,7 +398,7 @@ fn the_table_of_addresses_is_bounded_and_keeps_who_comes_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_addresses_together_are_limited_too() {
+async fn all_addresses_share_a_failure_limit() {
     let auth_throttle = AuthThrottle::default();
     let verdicts =
         (0..1000).map(|number| auth_throttle.record_failure(Ipv4Addr::from(number).into()));
@@ -410,7 +410,7 @@ async fn all_addresses_together_are_limited_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_so_many_refusals_are_held_back() {
+async fn number_of_delayed_refusals_is_limited() {
     let auth_throttle = AuthThrottle::default();
     let mut held = Vec::new();
     for number in 0..=MAX_HELD as u32 {

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_second_has_its_own_room_and_the_rest_is_counted() {
+    fn limit_applies_per_second_and_counts_the_excess() {
         let limit = EventLimit::new(3);
         let admitted = |second| (0..10).filter(|_| limit.admit_at(second)).count();
         assert_eq!([admitted(0), admitted(0), admitted(7)], [3, 0, 3]);

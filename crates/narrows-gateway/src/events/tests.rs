@@ -7,7 +7,7 @@ fn check(input: &str, expected: &str) {
 }
 
 #[test]
-fn secret_values_are_left_out_at_any_depth() {
+fn secret_values_are_redacted_at_any_depth() {
     check(
         r#"{"path":"a","api_key":"s3cret","in":[{"Authorization" : "Bearer x","n":1}],"token":{"deep":["s"]},"password":7}"#,
         r#"{"path":"a","api_key":"***","in":[{"Authorization":"***","n":1}],"token":"***","password":"***"}"#,
@@ -15,7 +15,7 @@ fn secret_values_are_left_out_at_any_depth() {
 }
 
 #[test]
-fn words_in_values_hide_nothing() {
+fn key_names_inside_values_are_not_redacted() {
     check(
         r#"{"q":"token","a":"key\": \"x"}"#,
         r#"{"q":"token","a":"key\": \"x"}"#,
@@ -23,7 +23,7 @@ fn words_in_values_hide_nothing() {
 }
 
 #[test]
-fn a_long_text_is_cut_and_still_hides_secrets() {
+fn long_text_is_truncated_and_still_redacted() {
     let raw = Raw::parse(format!(r#"{{"secret":"hidden","text":"{}"}}"#, "x".repeat(5_000)).into())
         .expect("JSON");
     let shown = shown(&raw).to_raw();

@@ -140,7 +140,7 @@ fn facade(
 }
 
 /// Returns the texts of a result with its other members.
-fn said(answer: &Result<Raw, Error>) -> String {
+fn result_text(answer: &Result<Raw, Error>) -> String {
     let result = match answer {
         Ok(result) => result,
         Err(error) => return format!("refused: {error}"),

@@ -13,7 +13,7 @@ fn client(info: &str) -> Option<GatewayClient> {
 }
 
 #[test]
-fn gateways_are_recognised_by_their_name() {
+fn gateways_are_recognised_by_name() {
     for (info, expected) in [
         (r#"{"name":"narrows-through-proxy"}"#, true),
         (r#"{"name":"x-through-proxy-through-proxy"}"#, true),
@@ -26,7 +26,7 @@ fn gateways_are_recognised_by_their_name() {
 }
 
 #[test]
-fn a_request_that_was_here_before_is_refused() {
+fn looping_request_is_rejected() {
     let client = client(r#"{"name":"narrows-through-proxy"}"#).expect("a gateway");
     let params = client.mark_params(None).expect("it is new");
     assert_eq!(
@@ -40,7 +40,7 @@ fn a_request_that_was_here_before_is_refused() {
 }
 
 #[test]
-fn a_session_that_was_opened_for_one_of_ours_has_come_round() {
+fn session_that_returns_to_its_origin_is_detected() {
     let first = client(r#"{"name":"x-through-proxy"}"#).expect("a gateway");
     assert!(!first.originates_here());
     let info = first.mark_info(&raw(r#"{"name":"x-through-proxy-through-proxy"}"#));

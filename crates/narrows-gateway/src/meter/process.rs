@@ -95,7 +95,7 @@ mod tests {
     use super::Stat;
 
     #[test]
-    fn a_name_with_parentheses_does_not_shift_the_fields() {
+    fn parentheses_in_the_process_name_are_parsed() {
         let rest = "S 1 2 3 4 5 6 7 8 9 10 250 50 13 14 15 16 17 18 1000 4096 3 99";
         let stat = Stat::parse(&format!("42 (odd) name (x) {rest}"), 100.0, 4096.0);
         let expected = Stat {
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_has_memory_and_files() {
+    fn own_process_reports_memory_and_files() {
         let names: Vec<_> = super::process().iter().map(|family| family.name).collect();
         assert_eq!(names.len(), 6, "{names:?}");
     }

@@ -20,7 +20,7 @@ pub(crate) fn number(meter: &Meter, family: &str, labels: &[(&str, &str)]) -> Op
 }
 
 #[test]
-fn words_and_their_places_agree() {
+fn enum_indexes_match_their_names() {
     for (place, method) in Method::ALL.into_iter().enumerate() {
         assert_eq!(method as usize, place);
         assert_eq!(Method::of(method.as_str()), method);
@@ -40,7 +40,7 @@ fn words_and_their_places_agree() {
 }
 
 #[test]
-fn a_bound_belongs_to_its_bucket_and_buckets_add_up() {
+fn histogram_bounds_are_inclusive_and_cumulative() {
     let histogram = Histogram::default();
     for micros in [1_000, 1_001, 0, 61_000_000] {
         histogram.observe(Duration::from_micros(micros));
@@ -64,7 +64,7 @@ fn a_bound_belongs_to_its_bucket_and_buckets_add_up() {
 }
 
 #[test]
-fn a_server_of_the_same_id_has_the_same_meter_until_it_is_configured_no_more() {
+fn meter_survives_while_its_server_id_is_configured() {
     let meter = Meter::default();
     let first = meter.server("files");
     assert!(Arc::ptr_eq(&first, &meter.server("files")));
@@ -80,7 +80,7 @@ fn a_server_of_the_same_id_has_the_same_meter_until_it_is_configured_no_more() {
 }
 
 #[test]
-fn messages_that_find_a_full_queue_are_counted() {
+fn messages_that_meet_a_full_queue_are_counted() {
     use narrows_upstream::exchange::{Event, EventSink, Notice};
     let meter = Arc::new(Meter::default());
     let (sink, stream) = EventSink::channel(1);

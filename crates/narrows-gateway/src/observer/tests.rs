@@ -18,7 +18,7 @@ fn series(meter: &Meter) -> usize {
 }
 
 #[test]
-fn a_request_is_counted_and_remembered() {
+fn request_is_counted_and_recorded() {
     let (meter, event_bus) = (Arc::new(Meter::default()), Arc::new(EventBus::default()));
     let requests = observer_over(&meter, &event_bus);
     let server = ServerObserver::new("files", &meter, &Arc::default());
@@ -59,7 +59,7 @@ fn a_request_is_counted_and_remembered() {
 }
 
 #[test]
-fn a_request_that_is_dropped_was_taken_back() {
+fn dropped_request_counts_as_cancelled() {
     let (meter, event_bus) = (Arc::new(Meter::default()), Arc::new(EventBus::default()));
     let requests = observer_over(&meter, &event_bus);
     let server = ServerObserver::new("files", &meter, &Arc::default());
@@ -78,7 +78,7 @@ fn a_request_that_is_dropped_was_taken_back() {
 }
 
 #[test]
-fn pings_are_counted_and_not_remembered() {
+fn pings_are_counted_but_not_recorded() {
     let (meter, event_bus) = (Arc::new(Meter::default()), Arc::new(EventBus::default()));
     let requests = observer_over(&meter, &event_bus);
     requests.begin("ping", 0).finish(&Ok(Raw::empty_object()));
@@ -88,7 +88,7 @@ fn pings_are_counted_and_not_remembered() {
 }
 
 #[test]
-fn what_clients_send_makes_no_series() {
+fn client_input_creates_no_metric_series() {
     let (meter, event_bus) = (Arc::new(Meter::default()), Arc::new(EventBus::default()));
     let requests = observer_over(&meter, &event_bus);
     let server = ServerObserver::new("files", &meter, &Arc::default());
@@ -108,7 +108,7 @@ fn what_clients_send_makes_no_series() {
 }
 
 #[test]
-fn sessions_are_counted_and_told() {
+fn sessions_are_counted_and_reported() {
     let (meter, event_bus) = (Arc::new(Meter::default()), Arc::new(EventBus::default()));
     let mut heard = event_bus.listen();
     let requests = observer_over(&meter, &event_bus);
@@ -131,10 +131,10 @@ fn sessions_are_counted_and_told() {
 }
 
 /// Measures the cost of observing a call: `cargo test --release -p narrows-gateway --lib --
-/// --ignored --nocapture what_a_call_costs`
+/// --ignored --nocapture call_observation_cost`
 #[test]
 #[ignore = "a measurement"]
-fn what_a_call_costs() {
+fn call_observation_cost() {
     const CALLS: u32 = 1_000_000;
     let (meter, event_bus) = (Arc::new(Meter::default()), Arc::new(EventBus::default()));
     let server = ServerObserver::new("files", &meter, &Arc::default());

@@ -7,7 +7,7 @@ use super::not_allowed;
 use crate::error::Error;
 
 #[test]
-fn long_names_are_cut_in_refusals() {
+fn long_names_are_truncated_in_refusals() {
     let denial = Arc::new(Preset::nothing("p").denies_unknowable());
     let Error::NotAllowed { name, .. } = not_allowed(ItemKind::Tool, &"ä".repeat(1_000), &denial)
     else {

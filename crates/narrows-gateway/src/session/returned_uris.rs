@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_server_keeps_a_uri() {
+    fn first_server_to_return_a_uri_keeps_it() {
         let mut uris = UriTable::default();
         assert!(uris.remember("x://a", 1));
         assert!(uris.remember("x://a", 1));
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_by_count_and_by_bytes_and_keeps_what_is_used() {
+    fn uri_table_is_bounded_and_keeps_used_entries() {
         for length in [10, 4_000] {
             let mut uris = UriTable::default();
             for number in 0..10_000 {
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn long_uris_after_many_short_ones_stay_within_the_bytes() {
+    fn long_uris_after_short_ones_respect_the_byte_limit() {
         let mut uris = UriTable::default();
         for number in 0..MAX_URIS - 2 {
             uris.remember(&format!("x://{number}"), 1);

@@ -18,7 +18,7 @@ fn escaping_one_by_one(backslashes: u64) -> u64 {
 
 proptest! {
     #[test]
-    fn every_other_backslash_of_a_run_escapes(
+    fn odd_runs_of_backslashes_escape(
         some: u64, many in prop::collection::vec(any::<u64>(), 1..4)
     ) {
         // An escaped backslash does not escape the next byte.
@@ -28,7 +28,7 @@ proptest! {
     }
 
     #[test]
-    fn bits_are_found_by_their_rank(bits: u64) {
+    fn nth_finds_bits_by_rank(bits: u64) {
         let places: Vec<usize> = (0..64).filter(|at| bits >> at & 1 == 1).collect();
         for (before, place) in places.iter().enumerate() {
             prop_assert_eq!(nth(bits, before), *place);
@@ -93,7 +93,7 @@ fn inside() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn engines_agree_however_a_string_is_cut(string in inside()) {
+    fn engines_agree_for_any_chunking(string in inside()) {
         let whole = skip_in_chunks(Engine::Portable, &string, string.len().max(1));
         for engine in engines() {
             for size in [1, 2, 7, 64, 100, string.len().max(1)] {

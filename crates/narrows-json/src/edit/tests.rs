@@ -39,7 +39,7 @@ fn a_value_can_be_replaced_as_a_whole() {
 }
 
 #[test]
-fn an_edit_without_changes_copies_nothing() {
+fn empty_edit_copies_nothing() {
     let whole = raw("[1]");
     assert_eq!(
         whole.edit().finish().as_bytes().as_ptr(),
@@ -48,7 +48,7 @@ fn an_edit_without_changes_copies_nothing() {
 }
 
 #[test]
-fn members_are_added_at_the_end_in_order() {
+fn members_are_appended_in_order() {
     let whole = raw(r#"{"a":1}"#);
     let edit = whole
         .edit()
@@ -58,7 +58,7 @@ fn members_are_added_at_the_end_in_order() {
 }
 
 #[test]
-fn the_first_member_of_an_empty_object_has_no_comma() {
+fn first_member_of_an_empty_object_gets_no_comma() {
     let whole = raw(r#"{"_meta":{ },"x":{}}"#);
     let meta = whole.member("_meta").unwrap();
     let x = whole.member("x").unwrap();
@@ -71,7 +71,7 @@ fn the_first_member_of_an_empty_object_has_no_comma() {
 }
 
 #[test]
-fn replacing_the_last_value_and_adding_a_member_go_together() {
+fn last_value_can_be_replaced_while_a_member_is_added() {
     let whole = raw(r#"{"a":1}"#);
     let a = whole.member("a").unwrap();
     check(
@@ -86,14 +86,14 @@ fn replacing_the_last_value_and_adding_a_member_go_together() {
 
 #[test]
 #[should_panic(expected = "a slice of the edited value")]
-fn a_place_elsewhere_is_refused() {
+fn range_outside_the_text_is_rejected() {
     let whole = raw("[1]");
     let _ = whole.edit().replace(&raw("1"), raw("2"));
 }
 
 #[test]
 #[should_panic(expected = "must not overlap")]
-fn overlapping_edits_are_refused() {
+fn overlapping_edits_are_rejected() {
     let whole = raw("[[1]]");
     let inner = whole.elements().next().unwrap();
     let _ = whole
@@ -118,7 +118,7 @@ fn with_member_replaces_or_appends() {
 }
 
 #[test]
-fn with_member_leaves_no_second_value_of_the_name() {
+fn with_member_removes_duplicates() {
     check(
         raw(r#"{"a":1,"x":"y","\u0061":2,"z":0,"a":3}"#).with_member("a", &raw("9")),
         r#"{"a":9,"x":"y","z":0}"#,
@@ -126,7 +126,7 @@ fn with_member_leaves_no_second_value_of_the_name() {
 }
 
 #[test]
-fn without_member_takes_its_comma_along() {
+fn without_member_removes_the_comma() {
     for (text, expected) in [
         (r#"{"a":1}"#, "{}"),
         (r#"{"a":1,"b":2}"#, r#"{"b":2}"#),

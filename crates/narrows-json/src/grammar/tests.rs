@@ -141,7 +141,7 @@ fn agree(text: &[u8]) -> bool {
 }
 
 #[test]
-fn keys_and_values_are_told_with_their_depth() {
+fn keys_and_values_are_reported_with_their_depth() {
     let notes = whole(Engine::Portable, br#" {"a" : ["b",{}] , "c":1}"#).expect("JSON");
     assert_eq!(
         notes,
@@ -163,7 +163,7 @@ fn keys_and_values_are_told_with_their_depth() {
 }
 
 #[test]
-fn mistakes_are_the_same_in_chunks() {
+fn errors_do_not_depend_on_chunking() {
     for text in [
         "",
         " ",
@@ -214,7 +214,7 @@ fn mistakes_are_the_same_in_chunks() {
 }
 
 #[test]
-fn numbers_may_be_cut_anywhere() {
+fn numbers_may_be_split_anywhere() {
     for number in [
         "0",
         "-0",
@@ -234,7 +234,7 @@ fn numbers_may_be_cut_anywhere() {
 }
 
 #[test]
-fn depth_is_no_burden() {
+fn deep_nesting_does_not_overflow_the_stack() {
     for depth in [63, 64, 65, 128, 129, 10_000] {
         let text = format!("{}1{}", "[{\"a\":".repeat(depth), "}]".repeat(depth));
         let expected = whole(Engine::best(), text.as_bytes());
@@ -250,7 +250,7 @@ fn depth_is_no_burden() {
 }
 
 #[test]
-fn an_error_is_final_and_has_its_place() {
+fn errors_are_final_and_located() {
     let mut parser = ChunkParser::new(Notes::new(Engine::best()));
     parser.push("{\"é\":\n".as_bytes()).expect("no mistake yet");
     let error = parser.push(b" } ").expect_err("a mistake");
@@ -271,12 +271,12 @@ fn an_error_is_final_and_has_its_place() {
 
 proptest! {
     #[test]
-    fn json_is_read_alike_in_chunks(text in json_text()) {
+    fn json_is_parsed_the_same_in_chunks(text in json_text()) {
         prop_assert!(agree(text.as_bytes()));
     }
 
     #[test]
-    fn what_serde_json_accepts_is_read(bytes in nearly_json()) {
+    fn json_accepted_by_serde_json_is_accepted(bytes in nearly_json()) {
         // For slices, serde_json does not check UTF-8 in skipped strings.
         let expected = std::str::from_utf8(&bytes)
             .is_ok_and(|text| serde_json::from_str::<IgnoredAny>(text).is_ok());
@@ -284,7 +284,7 @@ proptest! {
     }
 
     #[test]
-    fn garbage_is_read_alike(text in "[\\[\\]{}\",:\\\\ue0-9.+ tfnrualse\\-]{0,12}") {
+    fn arbitrary_bytes_are_judged_the_same_in_chunks(text in "[\\[\\]{}\",:\\\\ue0-9.+ tfnrualse\\-]{0,12}") {
         let expected = serde_json::from_str::<IgnoredAny>(&text).is_ok();
         prop_assert_eq!(agree(text.as_bytes()), expected, "{}", text);
     }

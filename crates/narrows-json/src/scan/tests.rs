@@ -41,12 +41,12 @@ fn every_kind_of_value_is_accepted() {
 }
 
 #[test]
-fn white_space_around_the_value_is_left_out() {
+fn surrounding_white_space_is_excluded() {
     assert_eq!(scan(b" \r\n\t{} \n"), Ok(4..6));
 }
 
 #[test]
-fn numbers_follow_the_grammar_to_the_letter() {
+fn numbers_follow_the_grammar() {
     refuses(b"01", 1, "text after the value");
     refuses(b"-", 1, "expected a digit");
     refuses(b"1.", 2, "expected a digit");
@@ -59,7 +59,7 @@ fn numbers_follow_the_grammar_to_the_letter() {
 }
 
 #[test]
-fn literals_are_whole_words() {
+fn literals_must_be_complete() {
     refuses(b"tru", 0, "expected a value");
     refuses(b"nul", 0, "expected a value");
     refuses(b"truex", 4, "text after the value");
@@ -67,7 +67,7 @@ fn literals_are_whole_words() {
 }
 
 #[test]
-fn commas_stand_between_values_only() {
+fn misplaced_commas_and_colons_are_rejected() {
     refuses(b"[1,]", 3, "expected a value");
     refuses(b"[,1]", 1, "expected a value");
     refuses(b"[1 2]", 3, "expected a comma or a closing bracket");
@@ -85,7 +85,7 @@ fn commas_stand_between_values_only() {
 }
 
 #[test]
-fn texts_that_end_early_are_refused() {
+fn truncated_texts_are_rejected() {
     refuses(b"", 0, "unexpected end of the text");
     refuses(b"  ", 2, "unexpected end of the text");
     refuses(b"[", 1, "unexpected end of the text");
@@ -96,7 +96,7 @@ fn texts_that_end_early_are_refused() {
 }
 
 #[test]
-fn escapes_are_the_nine_of_the_grammar() {
+fn only_the_nine_escapes_are_accepted() {
     accepts(r#""\"\\\/\b\f\n\r\t\u0aF9""#);
     refuses(br#""\x""#, 1, "an unknown escape");
     refuses(br#""\"#, 1, "an unknown escape");
@@ -110,7 +110,7 @@ fn lone_surrogates_are_accepted() {
 }
 
 #[test]
-fn control_characters_in_strings_are_refused_at_every_place_of_a_block() {
+fn control_characters_in_strings_are_rejected() {
     // Covers positions on both sides of every block boundary.
     for length in 0..200 {
         for control in [0_u8, 0x0a, 0x1f] {
@@ -125,7 +125,7 @@ fn control_characters_in_strings_are_refused_at_every_place_of_a_block() {
 }
 
 #[test]
-fn utf8_is_checked() {
+fn invalid_utf8_is_rejected() {
     refuses(b"\"\xff\"", 1, "not UTF-8");
     refuses(b"\"\xed\xa0\x80\"", 1, "not UTF-8");
     refuses(b"\"\xc3\"", 1, "not UTF-8");
@@ -134,7 +134,7 @@ fn utf8_is_checked() {
 }
 
 #[test]
-fn a_million_levels_are_no_burden() {
+fn a_million_levels_do_not_overflow_the_stack() {
     for depth in [63, 64, 65, 127, 128, 129, 10_000, 1_000_000] {
         let mut text = "[{\"a\":".repeat(depth);
         text.push('1');
@@ -152,14 +152,14 @@ fn a_million_levels_are_no_burden() {
 
 proptest! {
     #[test]
-    fn what_serde_json_accepts_is_accepted(text in json_text()) {
+    fn json_accepted_by_serde_json_is_accepted(text in json_text()) {
         prop_assert!(serde_json::from_str::<IgnoredAny>(&text).is_ok());
         prop_assert_eq!(scan(text.as_bytes()), Ok(0..text.len()));
         prop_assert_eq!(Scanner::new(text.as_bytes()).skip(), 0..text.len());
     }
 
     #[test]
-    fn nothing_else_is_accepted(bytes in nearly_json()) {
+    fn text_rejected_by_serde_json_is_rejected(bytes in nearly_json()) {
         // For slices, serde_json does not check UTF-8 in skipped strings.
         let expected = std::str::from_utf8(&bytes)
             .is_ok_and(|text| serde_json::from_str::<IgnoredAny>(text).is_ok());
@@ -167,13 +167,13 @@ proptest! {
     }
 
     #[test]
-    fn garbage_is_judged_alike(text in "[\\[\\]{}\",:\\\\ue0-9.+ tfnrualse\\-]{0,12}") {
+    fn arbitrary_bytes_are_judged_as_by_serde_json(text in "[\\[\\]{}\",:\\\\ue0-9.+ tfnrualse\\-]{0,12}") {
         let expected = serde_json::from_str::<IgnoredAny>(&text).is_ok();
         prop_assert_eq!(scan(text.as_bytes()).is_ok(), expected, "{}", text);
     }
 
     #[test]
-    fn skipping_stops_where_checking_does(text in json_text(), after in "[\\]},: ][\\]},:x ]{0,5}|") {
+    fn skip_ends_where_scan_ends(text in json_text(), after in "[\\]},: ][\\]},:x ]{0,5}|") {
         let longer = text.clone() + &after;
         let mut scanner = Scanner::new(longer.as_bytes());
         prop_assert_eq!(scanner.skip(), 0..text.len());

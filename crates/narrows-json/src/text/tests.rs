@@ -11,7 +11,7 @@ fn check(inner: &str, expected: &str) {
 }
 
 #[test]
-fn escapes_become_their_characters() {
+fn escapes_are_decoded() {
     check("plain é €", "plain é €");
     check("", "");
     check(r#"\"\\\/\b\f\n\r\t"#, "\"\\/\u{8}\u{c}\n\r\t");
@@ -20,7 +20,7 @@ fn escapes_become_their_characters() {
 }
 
 #[test]
-fn surrogates_pair_up_or_are_replaced() {
+fn surrogate_pairs_decode_and_lone_ones_are_replaced() {
     check(r"\ud834\udd1e", "𝄞");
     check(r"\uD840\uDC00\udbff\udfff", "\u{20000}\u{10ffff}");
     check(r"\ud834", "\u{fffd}");
@@ -31,12 +31,12 @@ fn surrogates_pair_up_or_are_replaced() {
 }
 
 #[test]
-fn a_text_without_escapes_is_not_copied() {
+fn text_without_escapes_is_not_copied() {
     assert!(matches!(decode(b"plain"), Cow::Borrowed("plain")));
 }
 
 #[test]
-fn a_name_with_a_backslash_is_compared_decoded() {
+fn escaped_name_is_compared_decoded() {
     assert!(equals(br"a\\b", r"a\b"));
     assert!(!equals(br"a\b", r"a\b"));
 }

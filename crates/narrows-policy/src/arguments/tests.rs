@@ -48,7 +48,7 @@ fn raw(text: &str) -> Raw {
 }
 
 #[test]
-fn the_first_problem_is_the_message_and_all_are_listed() {
+fn first_problem_is_the_message_and_all_are_listed() {
     let schema = r#"{"type": "object", "required": ["path", "mode"], "properties": {
         "path": {"type": "string"},
         "mode": {"enum": ["r", "w"]},
@@ -76,13 +76,13 @@ fn the_first_problem_is_the_message_and_all_are_listed() {
 }
 
 #[test]
-fn without_a_schema_everything_passes() {
+fn missing_schema_accepts_everything() {
     assert_eq!(ArgumentChecker::new(None).check(&raw("[1]")), Ok(()));
     assert_eq!(ArgumentChecker::default().check(&raw("{}")), Ok(()));
 }
 
 #[test]
-fn a_clone_shares_what_was_compiled() {
+fn clone_shares_the_compiled_schema() {
     let checker = checker(r#"{"required": ["a"]}"#);
     let clone = checker.clone();
     assert!(checker.check(&raw("{}")).is_err());
@@ -91,7 +91,7 @@ fn a_clone_shares_what_was_compiled() {
 }
 
 #[test]
-fn no_more_than_twenty_errors_are_told() {
+fn at_most_twenty_errors_are_reported() {
     let names: Vec<String> = (0..100).map(|n| format!("\"n{n}\": 1")).collect();
     let arguments = raw(&format!("{{{}}}", names.join(",")));
     let schema = r#"{"properties": {"a": {}}}"#;

@@ -6,7 +6,7 @@ fn check_slugs(ids: &[&str], expected: &[&str]) {
 }
 
 #[test]
-fn a_server_id_becomes_a_slug() {
+fn server_id_becomes_a_slug() {
     check_slugs(
         &["files", "io.github.x/y", "a__b", "tail_", "ünï", "--"],
         &["files", "io_github_x_y", "a_b", "tail", "_n", "--"],
@@ -15,7 +15,7 @@ fn a_server_id_becomes_a_slug() {
 }
 
 #[test]
-fn two_ids_with_one_slug_get_a_hash_unless_written_so() {
+fn equal_slugs_get_a_hash_unless_explicit() {
     let made = slugs(&["a.b", "a/b", "a_b"]);
     assert_eq!(made[2], "a_b");
     assert!(
@@ -26,7 +26,7 @@ fn two_ids_with_one_slug_get_a_hash_unless_written_so() {
 }
 
 #[test]
-fn safe_names_match_what_providers_accept() {
+fn safe_names_are_accepted_by_providers() {
     let long = "x".repeat(200);
     let names = ["read_file", "a.b", "search:web", &long, "été", "a_b"];
     for name in publish("io_github_x_y", &names, SAFE_SEPARATOR, 50) {
@@ -35,7 +35,7 @@ fn safe_names_match_what_providers_accept() {
 }
 
 #[test]
-fn colliding_names_stay_apart_and_the_exact_one_keeps_its_name() {
+fn colliding_names_stay_distinct_and_exact_wins() {
     let made = publish("s", &["a.b", "a_b", "a/b"], SAFE_SEPARATOR, 50);
     assert_eq!(made[1], "s__a_b");
     assert!(
@@ -45,12 +45,12 @@ fn colliding_names_stay_apart_and_the_exact_one_keeps_its_name() {
 }
 
 #[test]
-fn other_separators_leave_names_alone() {
+fn custom_separators_keep_names_unchanged() {
     assert_eq!(publish("s", &["a.b"], "::", 50), ["s::a.b"]);
 }
 
 #[test]
-fn a_name_is_read_in_every_way_it_can_be() {
+fn published_name_is_parsed_in_every_possible_way() {
     let made: Vec<_> = readings("a::b__c").collect();
     assert_eq!(
         made,
@@ -66,7 +66,7 @@ fn a_name_is_read_in_every_way_it_can_be() {
 }
 
 #[test]
-fn the_nearest_names_are_offered() {
+fn nearest_names_are_suggested() {
     assert_eq!(
         nearest(
             "files__raed_file",

@@ -86,7 +86,7 @@ fn the_last_match_wins() {
 }
 
 #[test]
-fn stars_stand_for_anything_inside_either_part() {
+fn star_matches_any_text_within_either_part() {
     for (pattern, name, fits) in [
         ("files/*", "", true),
         ("files/*_file", "read_file", true),
@@ -104,7 +104,7 @@ fn stars_stand_for_anything_inside_either_part() {
 }
 
 #[test]
-fn slashes_in_ids_and_names() {
+fn slashes_in_ids_and_names_are_matched() {
     check(&tools(&["io.github.x/y/a"]), SLASHED, "a", None);
     check(&tools(&["io_github_x_y/a"]), SLASHED, "a", None);
     check(&tools(&["io.github.*/a"]), SLASHED, "a", None);
@@ -125,7 +125,7 @@ fn slashes_in_ids_and_names() {
 }
 
 #[test]
-fn an_absent_list_allows_all_of_the_servers_that_are_named() {
+fn absent_list_allows_all_of_the_named_servers() {
     let preset = Preset::new("p", Some(rules(&["files/read"])), None, Some(Vec::new()));
     check_kind(&preset, Prompt, FILES, "any", None, None);
     let other = Some("preset 'p' allows nothing on its server");
@@ -142,7 +142,7 @@ fn an_absent_list_allows_all_of_the_servers_that_are_named() {
 }
 
 #[test]
-fn what_is_taken_back_as_a_whole_was_not_allowed() {
+fn fully_denied_server_is_not_mentioned() {
     let nothing = Some("preset 'p' allows nothing on its server");
     for (texts, expected) in [
         (&["*/*", "!files/*"][..], nothing),
@@ -178,7 +178,7 @@ fn an_empty_preset_allows_nothing() {
 }
 
 #[test]
-fn hints_go_by_what_the_protocol_says_of_what_is_left_out() {
+fn missing_hints_use_protocol_defaults() {
     let preset = tools(&["files/*", "!@destructive"]);
     let with = |annotations: &str| format!(r#"{{"name":"t","annotations":{annotations}}}"#);
     for (annotations, allowed) in [
@@ -211,7 +211,7 @@ fn hints_go_by_what_the_protocol_says_of_what_is_left_out() {
 }
 
 #[test]
-fn what_is_not_said_is_told_by_the_hint() {
+fn denial_names_the_undeclared_hint() {
     let preset = tools(&["files/*", "!@open_world"]);
     let unsaid = "`!@open_world` of preset 'p' forbids it: its server declares no hint, so it \
                   counts as open world";
@@ -230,7 +230,7 @@ fn what_is_not_said_is_told_by_the_hint() {
 }
 
 #[test]
-fn what_is_a_hint_and_what_a_name() {
+fn hints_and_names_are_distinguished() {
     for text in [
         "@readonly",
         "!@readonly",
@@ -264,7 +264,7 @@ fn what_is_a_hint_and_what_a_name() {
 }
 
 #[test]
-fn what_is_no_rule() {
+fn invalid_rules_are_rejected() {
     for text in ["", "!", "files", "files/", "/read", "!files"] {
         assert!(
             matches!(Rule::parse(text), Err(RuleError::NoPattern(_))),
@@ -279,7 +279,7 @@ fn what_is_no_rule() {
 }
 
 #[test]
-fn another_content_is_another_fingerprint() {
+fn different_content_has_a_different_fingerprint() {
     let of = |texts: &[&str]| tools(texts).fingerprint();
     assert_eq!(of(&["a/b"]), of(&["a/b"]));
     // The fingerprint must be the same in every version, because stored receipts are bound to it.

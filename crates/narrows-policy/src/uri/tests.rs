@@ -1,7 +1,7 @@
 use super::{has_ignored_characters, has_parent_segments, plain, plain_pattern, readings};
 
 #[test]
-fn spellings_of_one_uri() {
+fn equivalent_uri_spellings_normalize_equally() {
     for (uri, expected) in [
         ("file:///a/b", "file:///a/b"),
         ("FILE:///a/./x/..//b", "file:///a/b"),
@@ -42,7 +42,7 @@ fn spellings_of_one_uri() {
 }
 
 #[test]
-fn entries_are_written_plainly_as_well() {
+fn preset_entries_are_normalized() {
     for (item, expected) in [
         ("file:///My%20Docs/*", "file:///My Docs/*"),
         ("http://host:80/*", "http://host/*"),
@@ -61,7 +61,7 @@ fn entries_are_written_plainly_as_well() {
 }
 
 #[test]
-fn uris_that_do_not_lead_where_they_begin() {
+fn dot_segments_that_change_the_path_are_detected() {
     for uri in [
         "x:///a/../b",
         "x:///a/..%2fb",
@@ -78,7 +78,7 @@ fn uris_that_do_not_lead_where_they_begin() {
 }
 
 #[test]
-fn uris_with_characters_that_parsers_drop() {
+fn ignored_characters_are_detected() {
     for uri in [
         "x:///a\tb",
         "x:///a%09b",
@@ -97,7 +97,7 @@ fn uris_with_characters_that_parsers_drop() {
 
 /// Any server reads one of these spellings, whichever step it takes first.
 #[test]
-fn readings_of_one_uri() {
+fn all_interpretations_of_a_uri_are_listed() {
     for (uri, reading) in [
         ("x:///a/b?c#d", "x:///a/b"),
         ("x:///a/b#c?d", "x:///a/b"),
@@ -118,7 +118,7 @@ fn readings_of_one_uri() {
 }
 
 #[test]
-fn hosts_in_other_letters_are_odd() {
+fn non_ascii_hosts_are_detected() {
     for (uri, odd) in [
         ("http://\u{ff45}xample.com/hidden", true),
         ("https://%EF%BD%85xample.com/", true),

@@ -54,7 +54,7 @@ fn check(text: &str, more: &str, expected: Expect) {
 }
 
 #[test]
-fn an_answer_is_one_line_about_it_and_the_text() {
+fn response_is_a_summary_line_and_the_text() {
     check(
         TEXT,
         r#"{"ranges":[{"start_line":2,"end_line":3},{"start_line":6,"end_line":99}]}"#,
@@ -112,7 +112,7 @@ fn check_same(text: &str, calls: &[&str]) {
 }
 
 #[test]
-fn arguments_that_are_almost_right_are_understood() {
+fn nearly_correct_arguments_are_accepted() {
     check_same(
         TEXT,
         &[
@@ -203,7 +203,7 @@ fn arguments_that_are_almost_right_are_understood() {
 }
 
 #[test]
-fn arguments_that_cannot_be_used_are_refused_with_the_corrected_call() {
+fn unusable_arguments_return_a_corrected_call() {
     check(
         TEXT,
         r#"{"serch":"x"}"#,
@@ -303,7 +303,7 @@ fn arguments_that_cannot_be_used_are_refused_with_the_corrected_call() {
 }
 
 #[test]
-fn two_receipts_are_compared() {
+fn two_receipts_can_be_compared() {
     let (store, earlier) = kept(TEXT);
     let receipt = store
         .keep(&owner(), TEXT.replace("four", "4").into())
@@ -317,7 +317,7 @@ fn two_receipts_are_compared() {
 }
 
 #[test]
-fn unknown_expired_and_anothers_are_the_same() {
+fn unknown_expired_and_foreign_receipts_look_the_same() {
     let (store, receipt) = kept(TEXT);
     let other = Owner::client(None, "other", None);
     let of = |owner: &Owner, id: &str| {
@@ -359,7 +359,7 @@ fn read_all(
 }
 
 #[test]
-fn pages_put_together_are_the_selection() {
+fn concatenated_pages_equal_the_selection() {
     let lines: String = (0..3_000)
         .map(|at| format!("{at}\t\"é\" 🦀 \u{1}{}\r\n", "x".repeat(at % 90)))
         .collect();
@@ -389,7 +389,7 @@ fn pages_put_together_are_the_selection() {
 }
 
 #[test]
-fn a_page_has_as_many_characters_as_asked_for() {
+fn page_has_the_requested_number_of_characters() {
     let text: String = (0..3_000).map(|at| format!("match {at}\n")).collect();
     let (store, receipt) = kept(&text);
     for max_chars in [600, 1_000, 8_000, 80_000] {
@@ -407,7 +407,7 @@ fn a_page_has_as_many_characters_as_asked_for() {
 }
 
 #[test]
-fn a_cursor_belongs_to_its_receipt() {
+fn cursor_is_bound_to_its_receipt() {
     let (store, receipt) = kept(&"x".repeat(10_000));
     let other = store
         .keep(&owner(), "y".repeat(10_000).into())
@@ -429,7 +429,7 @@ fn a_cursor_belongs_to_its_receipt() {
 }
 
 #[test]
-fn the_tool_says_in_few_words_how_it_is_called() {
+fn tool_description_is_short_and_complete() {
     let tool: Value = tool("recover_text").decode().expect("a tool");
     let description = tool["description"].as_str().expect("a description");
     let schema = tool["inputSchema"].to_string();
@@ -450,7 +450,7 @@ fn the_tool_says_in_few_words_how_it_is_called() {
 }
 
 #[test]
-fn find_is_checked_first_and_applied_to_a_text_later() {
+fn find_is_validated_before_it_is_applied() {
     let find = |raw: &str| Find::read(&Raw::parse(raw.to_owned().into()).expect("JSON"));
     let found = |raw: &str, text: &str| {
         let find = find(raw).expect("a find");
@@ -508,7 +508,7 @@ fn find_is_checked_first_and_applied_to_a_text_later() {
 }
 
 #[test]
-fn the_resource_gives_the_lines_that_fit_and_says_how_to_go_on() {
+fn resource_returns_fitting_lines_and_how_to_continue() {
     let text: String = (1..=1_000).map(|at| format!("line {at}\n")).collect();
     let (store, receipt) = kept(&text);
     let mut uri = format!("narrows://receipt/{receipt}");

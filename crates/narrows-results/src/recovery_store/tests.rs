@@ -23,7 +23,7 @@ fn noise(seed: char, length: usize) -> Arc<str> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_text_comes_back_until_its_time_is_over() {
+async fn text_is_returned_until_it_expires() {
     let store = store(600, 10);
     let receipt = store.keep(&Owner::pruner(None), "one\ntwo".into()).unwrap();
     assert_eq!(
@@ -45,7 +45,7 @@ async fn a_text_comes_back_until_its_time_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_oldest_leave_first_and_the_newest_is_always_there() {
+async fn oldest_texts_are_evicted_and_the_newest_stays() {
     let store = store(600, 3);
     let receipts: Vec<Receipt> = "abcdef"
         .chars()
@@ -67,7 +67,7 @@ async fn the_oldest_leave_first_and_the_newest_is_always_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_text_that_is_too_large_takes_no_other_ones_place() {
+async fn oversized_text_evicts_nothing() {
     let store = store(600, 1);
     let small = store.keep(&Owner::pruner(None), kilobyte('a')).unwrap();
     assert_eq!(
@@ -78,7 +78,7 @@ async fn a_text_that_is_too_large_takes_no_other_ones_place() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_has_expired_takes_no_memory() {
+async fn expired_texts_free_their_memory() {
     let store = store(600, 3);
     for letter in "abc".chars() {
         store.keep(&Owner::pruner(None), kilobyte(letter)).unwrap();
@@ -89,7 +89,7 @@ async fn what_has_expired_takes_no_memory() {
 }
 
 #[test]
-fn a_text_counts_as_long_as_it_is_compressed() {
+fn text_counts_with_its_compressed_size() {
     let store = store(600, 2);
     let log: Arc<str> = "2026-01-01 INFO the service is up\n".repeat(10_000).into();
     let receipt = store.keep(&Owner::pruner(None), log.clone()).unwrap();
@@ -101,7 +101,7 @@ fn a_text_counts_as_long_as_it_is_compressed() {
 }
 
 #[test]
-fn nobody_gets_the_text_of_another() {
+fn text_is_returned_only_to_its_owner() {
     let store = store(600, 10);
     let alice = Owner::client(None, "default", Some("review"));
     let receipt = store.keep(&alice, kilobyte('a')).unwrap();

@@ -12,7 +12,7 @@ fn check(repair: fn(Raw) -> Repaired, input: &str, expected: &str) {
 }
 
 #[test]
-fn a_valid_result_passes_untouched() {
+fn valid_result_is_unchanged() {
     for valid in [
         r#"{"content":[]}"#,
         r#"{"content":[{"type":"text","text":"a"}],"x":1.0,"isError":false}"#,
@@ -24,7 +24,7 @@ fn a_valid_result_passes_untouched() {
 }
 
 #[test]
-fn a_missing_type_is_the_one_that_the_fields_imply() {
+fn missing_type_is_inferred_from_the_fields() {
     check(
         tool_result,
         r#"{"content":[{"text":"a"},{"data":"","mimeType":"image/png"},{"data":"","mimeType":"audio/wav"},{"resource":{"uri":"x"}},{"uri":"u","name":"n"},{}],"k":1}"#
@@ -35,7 +35,7 @@ fn a_missing_type_is_the_one_that_the_fields_imply() {
 }
 
 #[test]
-fn anything_else_becomes_text_and_structured_content() {
+fn invalid_results_become_text_and_structured_content() {
     check(
         tool_result,
         r#"{"a":1.0}"#,
@@ -59,7 +59,7 @@ fn anything_else_becomes_text_and_structured_content() {
 }
 
 #[test]
-fn an_error_stays_an_error_and_structured_content_stays_itself() {
+fn is_error_and_structured_content_are_kept() {
     check(
         tool_result,
         r#"{"isError":true,"content":"boom"}"#,
@@ -73,7 +73,7 @@ fn an_error_stays_an_error_and_structured_content_stays_itself() {
 }
 
 #[test]
-fn prompt_results_likewise() {
+fn prompt_results_are_repaired_too() {
     let valid = r#"{"messages":[{"role":"user","content":{"type":"text","text":"a"}}]}"#;
     check(prompt_result, valid, valid);
     check(
@@ -89,7 +89,7 @@ fn prompt_results_likewise() {
 }
 
 #[test]
-fn kinds_that_came_later_become_text_for_older_clients() {
+fn newer_content_types_become_text_for_older_clients() {
     let result = r#"{"content":[{"type":"resource_link","uri":"x:1","name":"n"},{"type":"audio","data":"","mimeType":"audio/wav"},{"type":"text","text":"t"}],"k":1.0}"#;
     let link = r#"{"type":"text","text":"[n](x:1)"}"#;
     let audio = r#"{"type":"audio","data":"","mimeType":"audio/wav"}"#;

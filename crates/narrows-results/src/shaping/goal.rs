@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_goal_that_is_said_goes_before_one_that_is_read_out_of_arguments() {
+    fn explicit_goal_overrides_inferred_goal() {
         let said = r#"{"_meta":{"narrows/goal":" why it fails "},"arguments":{"query":"x"}}"#;
         check(said, Some("own"), Some("why it fails"), None);
         check(
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn uninformative_arguments_are_no_goal() {
+    fn uninformative_arguments_give_no_goal() {
         check(
             r#"{"arguments":{"limit":5,"query":"  ","path":7}}"#,
             None,
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_tells_what_its_text_is() {
+    fn file_name_determines_the_source_type() {
         let code = Some(SourceType::Code);
         check(
             r#"{"arguments":{"filePath":"src/main.rs"}}"#,
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_goal_is_cut() {
+    fn long_goal_is_truncated() {
         let long = "é".repeat(2_000);
         let params = Raw::empty_object().with_member(
             "_meta",

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_is_found_wherever_it_stands() {
+    fn marker_is_found_anywhere() {
         let short = Some(("content", "⟦cut 5100-5190⟧"));
         check(r#"{"path":"a","content":"x\n⟦cut 5100-5190⟧\ny"}"#, short);
         check(r#"{"content":[{"text":"⟦cut 5100-5190⟧"}]}"#, short);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn other_brackets_are_no_markers() {
+    fn other_brackets_are_not_markers() {
         check(
             r#"{"content":"⟦x⟧ = ⟦cut the cake⟧ ⟦narrows⟧ ⟦cut 1-2"}"#,
             None,

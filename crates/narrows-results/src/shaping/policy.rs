@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn tool_over_server_over_endpoint_over_top() {
+    fn tool_overrides_server_overrides_endpoint_overrides_top() {
         let none = ShapeChoice::default();
         let demo = |shape, tool| server(shape, tool);
         let of = |chars| choice(Some(true), Some(chars));
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_endpoint_of_one_server_shapes_what_is_said_of_it() {
+    fn single_server_endpoint_uses_its_servers_shape() {
         let top = choice(Some(true), Some(9_000));
         let none = ShapeChoice::default();
         let check = |shape, tool, expected| {

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_content_says_already_is_left_out() {
+    fn structured_content_that_repeats_content_is_removed() {
         let text = r#"{"content":[{"type":"text","text":"long"}]}"#;
         for structured in [r#"{"content":"long"}"#, r#"{"result":"long"}"#, "{}"] {
             let content = text.strip_suffix('}').expect("an object");
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_for_each_element_says_a_list() {
+    fn text_per_element_is_equal_to_a_list() {
         let content =
             r#"{"content":[{"type":"text","text":"{ \"a\": 1 }"},{"type":"text","text":"x"}]"#;
         let whole = format!("{content}}}");
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_the_other_half_says_becomes_a_text() {
+    fn structured_only_data_is_added_as_text() {
         check(
             r#"{"content":[{"type":"text","text":"2 rows"}],"structuredContent":{"rows":[1,2]}}"#,
             r#"{"content":[{"type":"text","text":"2 rows"},{"type":"text","text":"{\"rows\":[1,2]}"}]}"#,
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_without_structured_content_stays_as_it_is() {
+    fn result_without_structured_content_is_unchanged() {
         let result = r#"{"content":[{"type":"text","text":"x"}],"structuredContent":null}"#;
         check(result, r#"{"content":[{"type":"text","text":"x"}]}"#, false);
         let plain = r#"{ "content": [ {"type":"text","text":"x"} ] }"#;

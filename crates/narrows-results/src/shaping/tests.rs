@@ -44,7 +44,7 @@ fn job(result: &Value, max_chars: usize) -> Job {
 }
 
 #[tokio::test]
-async fn a_worker_is_not_lost_to_a_call_that_is_not_polled() {
+async fn unpolled_calls_release_their_workers() {
     let (shaping, _) = with_engine(Lexical);
     let all = shaping.workers.available_permits();
     let held = shaping.workers.clone().acquire_many_owned(all as u32);
@@ -64,7 +64,7 @@ async fn a_worker_is_not_lost_to_a_call_that_is_not_polled() {
 }
 
 #[tokio::test]
-async fn a_session_leaves_a_worker_to_others() {
+async fn one_session_cannot_occupy_all_workers() {
     let (shaping, _) = with_engine(Lexical);
     let share = WorkerShare::default();
     let (release, held) = std::sync::mpsc::channel::<()>();
@@ -129,7 +129,7 @@ async fn check_fails_open(shaping: Shaping, job: Job) {
 }
 
 #[tokio::test]
-async fn an_engine_that_fails_takes_no_result_with_it() {
+async fn engine_failure_keeps_the_result() {
     for wrong in [(|| panic!("a fault")) as fn() -> _, || Ok(vec![1.0])] {
         let mut job = job(&text_result(&lines(1_000)), 5_000);
         job.goal_hint.goal = Some("line 500".into());
@@ -138,7 +138,7 @@ async fn an_engine_that_fails_takes_no_result_with_it() {
 }
 
 #[tokio::test]
-async fn what_takes_too_long_passes_as_it_came() {
+async fn timed_out_result_is_unchanged() {
     let mut job = job(&text_result(&lines(1_000)), 5_000);
     job.policy.timeout = Duration::ZERO;
     job.goal_hint.goal = Some("line 500".into());
@@ -146,7 +146,7 @@ async fn what_takes_too_long_passes_as_it_came() {
 }
 
 #[tokio::test]
-async fn an_engine_that_runs_out_of_time_leaves_the_first_and_last_lines() {
+async fn engine_timeout_keeps_the_first_and_last_lines() {
     let text = lines(1_000);
     let mut job = job(&text_result(&text), 5_000);
     job.goal_hint.goal = Some("line 500".into());
@@ -173,7 +173,7 @@ impl RecoveryStore for FullStore {
 }
 
 #[tokio::test]
-async fn what_cannot_be_kept_is_written_shorter_but_not_cut() {
+async fn unstorable_result_is_compacted_but_not_cut() {
     let shaping = || Shaping::new(Arc::new(FullStore), Arc::new(Lexical));
     check_fails_open(shaping(), job(&text_result(&lines(1_000)), 5_000)).await;
     let rows: Vec<Value> = (0..100).map(|at| json!({ "id": at, "n": "x" })).collect();
@@ -193,7 +193,7 @@ async fn what_cannot_be_kept_is_written_shorter_but_not_cut() {
 }
 
 #[tokio::test]
-async fn an_unusual_result_is_left_alone_where_nothing_of_it_counts() {
+async fn unusual_result_without_countable_text_is_unchanged() {
     for odd in [
         json!({ "content": "x".repeat(5_000) }),
         json!({ "content": [{ "type": "text", "text": 5, "more": "x".repeat(5_000) }] }),
@@ -212,7 +212,7 @@ async fn an_unusual_result_is_left_alone_where_nothing_of_it_counts() {
 
 /// Most readers use the last duplicate, so that one counts.
 #[tokio::test]
-async fn what_is_named_twice_is_no_way_around_the_budget() {
+async fn duplicate_members_do_not_bypass_the_budget() {
     let long = Raw::string(&lines(1_000));
     for result in [
         format!(r#"{{"content":[{{"type":"text","text":"a","text":{long:?}}}]}}"#),
@@ -229,7 +229,7 @@ async fn what_is_named_twice_is_no_way_around_the_budget() {
 }
 
 #[tokio::test]
-async fn meta_of_the_server_stays() {
+async fn server_meta_is_kept() {
     let mut result = text_result(&lines(1_000));
     result["_meta"] = json!({ "theirs": 1 });
     let (shaping, _) = with_engine(Lexical);
@@ -279,7 +279,7 @@ fn original_parts(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn texts_that_share_a_small_budget_do_not_become_bare_markers() {
+fn texts_with_a_small_share_keep_some_content() {
     for (count, max_chars) in [(2, 1_000), (4, 1_000), (5, 1_000), (8, 2_000), (20, 6_000)] {
         let texts: Vec<String> = (0..count).map(|at| lines(300 + at)).collect();
         let shaped = shaped_texts(&texts, None, max_chars);
@@ -302,7 +302,7 @@ fn texts_that_share_a_small_budget_do_not_become_bare_markers() {
 /// The only marker of a text with a small share contains the call that returns all missing text, in
 /// the form of the endpoint.
 #[test]
-fn the_marker_of_a_small_share_brings_back_what_was_cut() {
+fn marker_of_a_small_share_recovers_the_missing_text() {
     let long_line = "word ".repeat(2_000);
     let texts: Vec<String> = (0..5)
         .map(|at| {
@@ -366,7 +366,7 @@ fn the_marker_of_a_small_share_brings_back_what_was_cut() {
 }
 
 #[test]
-fn texts_share_a_small_budget_with_structured_content() {
+fn texts_and_structured_content_share_the_budget() {
     let rows: Vec<Value> = (0..400).map(|at| json!({ "id": at, "n": "x" })).collect();
     let texts: Vec<String> = (0..2).map(|at| lines(300 + at)).collect();
     let shaped = shaped_texts(&texts, Some(json!({ "rows": rows })), 1_000);
@@ -380,7 +380,7 @@ fn texts_share_a_small_budget_with_structured_content() {
 }
 
 #[test]
-fn of_too_many_texts_the_first_keep_a_share() {
+fn first_of_too_many_texts_keep_a_share() {
     let texts: Vec<String> = (0..40).map(|at| lines(300 + at)).collect();
     let shaped = shaped_texts(&texts, None, 1_000);
     assert!((3..6).contains(&shaped.len()), "{}", shaped.len());
@@ -390,7 +390,7 @@ fn of_too_many_texts_the_first_keep_a_share() {
 }
 
 #[test]
-fn results_that_pass_whole_are_not_read() {
+fn results_within_budget_are_not_parsed() {
     let policy = Policy {
         is_exact: false,
         ..job(&json!(null), 16_000).policy
@@ -409,7 +409,7 @@ fn results_that_pass_whole_are_not_read() {
 
 /// Words that never occur in the same line still rank the digest.
 #[test]
-fn a_query_that_finds_nothing_shows_the_lines_of_its_words() {
+fn query_without_matches_shows_lines_with_its_words() {
     let mut text: Vec<String> = (0..4_000)
         .map(|at| format!("[service unit-{at:04}]\nhost = 10.0.0.{}\n", at * 7 % 251))
         .collect();
@@ -429,7 +429,7 @@ fn a_query_that_finds_nothing_shows_the_lines_of_its_words() {
 
 /// A hundred thousand items in one result take no longer than parsing them.
 #[tokio::test]
-async fn very_many_items_are_no_trouble() {
+async fn very_many_items_are_shaped_quickly() {
     let item = json!({ "type": "text", "text": "é" });
     let items = vec![item; 100_000];
     let (shaping, store) = with_engine(Lexical);
@@ -450,7 +450,7 @@ async fn very_many_items_are_no_trouble() {
 
 /// Every item after the hundredth costs something, however short its text is.
 #[tokio::test]
-async fn very_many_tiny_items_are_over_the_budget() {
+async fn very_many_tiny_items_exceed_the_budget() {
     let tiny = |count| json!({ "content": vec![json!({ "type": "text", "text": "é" }); count] });
     let (shaping, store) = with_engine(Lexical);
     let shape = async |count, max_chars| {
@@ -531,7 +531,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn any_result_is_within_its_budget_and_can_be_had_whole(
+    fn any_result_fits_its_budget_and_is_recoverable(
         items in prop_oneof![
             3 => prop::collection::vec(item(), 0..12),
             1 => prop::collection::vec(item(), 60..120),

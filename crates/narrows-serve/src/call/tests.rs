@@ -12,7 +12,7 @@ fn check(answers: &[Answer], expected: Option<&str>) {
 }
 
 #[test]
-fn answers_of_a_batch_form_one_array() {
+fn batch_responses_form_one_array() {
     let result = |id| Answer::Result(Id::number(id), Raw::empty_object());
     let error = Answer::Error(None, Raw::from_static(r#"{"code":1}"#));
     check(&[], None);

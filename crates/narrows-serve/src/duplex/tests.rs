@@ -49,7 +49,7 @@ async fn taken_in(message: Bytes) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_does_not_read_is_listened_to_up_to_a_bound() {
+async fn input_is_read_up_to_a_limit_if_output_is_blocked() {
     // Two are answered: one answer is in the queue, one in `unsent`. The others wait.
     assert_eq!(taken_in(Bytes::from_static(b"{")).await, 2 + BACKLOG);
     let third = Bytes::from(vec![b'x'; BACKLOG_BYTES / 3 + 1]);

@@ -30,7 +30,7 @@ fn unknown(kind: ItemKind, name: &str, nearest: &[&str]) -> Error {
 }
 
 #[test]
-fn an_unknown_name_comes_with_the_nearest_ones() {
+fn unknown_name_error_suggests_nearest_names() {
     check_core(
         unknown(ItemKind::Tool, "git__psh", &["git__push", "git__pull"]),
         r#"{"code":-32602,"message":"Unknown tool: git__psh. Did you mean git__push or git__pull?","data":{"code":"unknown_tool","nearest":["git__push","git__pull"]}}"#,
@@ -42,7 +42,7 @@ fn an_unknown_name_comes_with_the_nearest_ones() {
 }
 
 #[test]
-fn an_unknown_resource_has_the_code_of_its_era() {
+fn unknown_resource_code_depends_on_the_revision() {
     let error = unknown(ItemKind::Resource, "file:///x", &[]);
     for revision in Revision::ALL {
         let code = core(&error, revision)
@@ -69,7 +69,7 @@ fn denial() -> Arc<Denial> {
 }
 
 #[test]
-fn a_tool_list_is_not_called_a_preset() {
+fn tool_list_denial_does_not_mention_presets() {
     let denial = Denial {
         source: DenialSource::ToolList("mcpServers.git.disabledTools".into()),
         why: DenialReason::Excluded,
@@ -89,7 +89,7 @@ fn a_tool_list_is_not_called_a_preset() {
 }
 
 #[test]
-fn what_the_client_got_wrong() {
+fn client_errors_are_encoded() {
     check_core(
         Error::NotAllowed {
             kind: ItemKind::Tool,
@@ -113,7 +113,7 @@ fn what_the_client_got_wrong() {
 }
 
 #[test]
-fn what_an_upstream_got_wrong_names_it() {
+fn upstream_errors_name_the_server() {
     let server = || "git".to_string();
     check_core(
         Error::Upstream(UpstreamError::Down {
@@ -155,7 +155,7 @@ fn what_an_upstream_got_wrong_names_it() {
 }
 
 #[test]
-fn limits() {
+fn limit_errors_are_encoded() {
     check_core(
         Error::TooManyCalls(2),
         r#"{"code":-32603,"message":"Too many requests in flight (limit 2)","data":{"code":"too_many_requests"}}"#,
@@ -186,7 +186,7 @@ fn limits() {
 }
 
 #[test]
-fn an_upstreams_own_error_passes_as_it_came() {
+fn upstream_error_objects_pass_unchanged() {
     let raw = r#"{"code":  -1.0e1, "message":"mine", "x":[1]}"#;
     let error = Error::Upstream(UpstreamError::Answered(
         Raw::parse(Bytes::from_static(raw.as_bytes())).unwrap(),
@@ -195,7 +195,7 @@ fn an_upstreams_own_error_passes_as_it_came() {
 }
 
 #[test]
-fn what_cannot_be_read() {
+fn unreadable_messages_are_encoded_as_errors() {
     check(
         Refused::Message(narrows_wire::Error::Parse(JsonError {
             offset: 3,
@@ -228,7 +228,7 @@ fn what_cannot_be_read() {
 }
 
 #[test]
-fn every_refusal_has_its_status_and_code() {
+fn every_refusal_has_a_status_and_code() {
     let revision = Revision::LATEST_LEGACY;
     let table = [
         (Refused::Host, 403, -32600, "host_not_allowed"),
@@ -303,7 +303,7 @@ fn every_refusal_has_its_status_and_code() {
 }
 
 #[test]
-fn the_route_of_plain_json_rpc_has_codes_of_its_own() {
+fn plain_json_rpc_errors_have_their_own_codes() {
     let server = || "up".to_owned();
     let core = |error| ForwardRefusal::Gateway(ForwardError::Core(error));
     let reason = "it is closed".to_owned();
@@ -405,7 +405,7 @@ fn the_route_of_plain_json_rpc_has_codes_of_its_own() {
 }
 
 #[test]
-fn a_refused_tool_and_an_unexpected_status_say_what_they_are_about() {
+fn refused_tool_and_status_errors_include_details() {
     let refusal = ForwardRefusal::Gateway(ForwardError::Core(Error::NotAllowed {
         kind: ItemKind::Tool,
         name: "push".to_owned(),
@@ -437,7 +437,7 @@ fn a_refused_tool_and_an_unexpected_status_say_what_they_are_about() {
 }
 
 #[test]
-fn who_is_not_let_in_is_told_what_is_missing() {
+fn missing_and_wrong_tokens_are_explained() {
     check(
         Refused::NoToken,
         401,
@@ -463,7 +463,7 @@ fn who_is_not_let_in_is_told_what_is_missing() {
 }
 
 #[test]
-fn limits_of_a_client_say_when_to_come_back() {
+fn client_limit_errors_include_retry_after() {
     check_core(
         Error::RateLimited {
             client: "cursor".into(),

@@ -13,7 +13,7 @@ fn check(params: &'static str, expected: &str) {
 }
 
 #[test]
-fn known_revisions_are_spoken() {
+fn known_revisions_are_accepted() {
     check(
         r#"{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"a"}}"#,
         r#"2025-03-26 {"name":"a"}"#,
@@ -21,7 +21,7 @@ fn known_revisions_are_spoken() {
 }
 
 #[test]
-fn unknown_ones_get_the_newest() {
+fn unknown_revisions_get_the_newest() {
     for version in ["1.0", "2026-07-28", ""] {
         let params =
             format!(r#"{{"protocolVersion":"{version}","capabilities":{{}},"clientInfo":{{}}}}"#);
@@ -34,7 +34,7 @@ fn unknown_ones_get_the_newest() {
 }
 
 #[test]
-fn what_is_missing_or_wrong_is_named() {
+fn missing_and_invalid_members_are_named() {
     let version = "Invalid initialize: protocolVersion must be a string";
     check(r#"{"capabilities":{},"clientInfo":{}}"#, version);
     check(
@@ -57,7 +57,7 @@ fn what_is_missing_or_wrong_is_named() {
 }
 
 #[test]
-fn a_member_that_comes_twice_is_refused() {
+fn duplicate_members_are_rejected() {
     let twice =
         r#"{"protocolVersion":"x","capabilities":{},"capabilities":{"roots":{}},"clientInfo":{}}"#;
     assert!(Hello::read(Some(&Raw::from_static(twice))).is_err());

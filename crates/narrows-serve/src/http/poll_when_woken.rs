@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn it_is_polled_again_only_when_woken() {
+    async fn inner_future_is_polled_only_after_a_wake() {
         let token = CancellationToken::new();
         let mut polls = 0;
         let mut inner = Box::pin(token.cancelled());
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_wakes_the_task_that_waits() {
+    async fn inner_wake_reaches_the_waiting_task() {
         let token = CancellationToken::new();
         let waiting = token.clone();
         let task = tokio::spawn(async move {

@@ -21,7 +21,7 @@ fn ids(answers: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn only_one_revision_has_batches() {
+async fn only_one_revision_supports_batches() {
     let gate = TestGateway::start().await;
     for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let client = gate.client_of(revision).await;
@@ -42,7 +42,7 @@ async fn only_one_revision_has_batches() {
 }
 
 #[tokio::test]
-async fn requests_of_a_batch_run_side_by_side() {
+async fn batch_requests_run_concurrently() {
     let mut gate = TestGateway::start().await;
     let client = gate.client_of("2025-03-26").await;
     let body = batch(&[&call("1", "hold"), &call("2", "hold"), &call("3", "echo")]);
@@ -56,7 +56,7 @@ async fn requests_of_a_batch_run_side_by_side() {
 }
 
 #[tokio::test]
-async fn an_event_makes_it_a_stream_of_single_answers() {
+async fn event_turns_a_batch_into_a_stream() {
     let mut gate = TestGateway::start().await;
     let client = gate.client_of("2025-03-26").await;
     let mut answer = client
@@ -83,7 +83,7 @@ async fn an_event_makes_it_a_stream_of_single_answers() {
 }
 
 #[tokio::test]
-async fn each_entry_stands_for_itself() {
+async fn each_batch_entry_is_handled_separately() {
     let gate = TestGateway::start().await;
     let client = gate.client_of("2025-03-26").await;
     let body = batch(&[
@@ -115,7 +115,7 @@ async fn each_entry_stands_for_itself() {
 }
 
 #[tokio::test]
-async fn a_batch_that_asks_nothing_is_only_received() {
+async fn batch_without_requests_is_accepted() {
     let gate = TestGateway::start().await;
     let client = gate.client_of("2025-03-26").await;
     let note = r#"{"jsonrpc":"2.0","method":"notifications/whatever"}"#;
@@ -124,7 +124,7 @@ async fn a_batch_that_asks_nothing_is_only_received() {
 }
 
 #[tokio::test]
-async fn a_batch_has_its_bounds() {
+async fn batch_size_is_limited() {
     let gate = TestGateway::start().await;
     let client = gate.client_of("2025-03-26").await;
     assert_eq!(
@@ -151,7 +151,7 @@ async fn a_batch_has_its_bounds() {
 }
 
 #[tokio::test]
-async fn equal_ids_in_one_batch_are_refused() {
+async fn duplicate_ids_in_a_batch_are_rejected() {
     let gate = TestGateway::start().await;
     let client = gate.client_of("2025-03-26").await;
     let reply = client

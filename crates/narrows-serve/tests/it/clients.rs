@@ -5,7 +5,7 @@ mod limits;
 mod page;
 mod sessions;
 mod upstream;
-mod wrong;
+mod wrong_tokens;
 
 use narrows_gateway::settings::{AllowedEntrypoints, ClientSettings, EntrypointName, TokenDigest};
 use serde_json::Value;

@@ -112,7 +112,7 @@ fn result(result: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_request_goes_byte_for_byte() {
+async fn request_is_forwarded_byte_for_byte() {
     let mut server = Server::answering_with(http(200, "", result("{}"))).await;
     let mut up = plain("up", server.address);
     up.remote.url = format!("http://{}/base/?key=1", server.address)
@@ -163,7 +163,7 @@ async fn the_request_goes_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn the_answer_comes_byte_for_byte_where_nothing_is_cut() {
+async fn response_without_cuts_is_unchanged() {
     for answer in [
         "{ \"result\" : {\"n\":[1.0,-0.0,1e400,12345678901234567890123456789,true,null]} ,\n\"id\":7,\"jsonrpc\":\"2.0\",\"x\":\"\\u00e9\\ud800\"}\n",
         r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no"}}"#,
@@ -201,7 +201,7 @@ async fn notifications_are_accepted() {
 }
 
 #[tokio::test]
-async fn connections_are_used_again() {
+async fn connections_are_reused() {
     let server = Server::start(Behaviour::KeepSending(http(200, "", result("1")))).await;
     let route = ForwardRoute::to(&server).await;
     for _ in 0..5 {
@@ -211,7 +211,7 @@ async fn connections_are_used_again() {
 }
 
 #[tokio::test]
-async fn two_requests_of_one_id_do_not_mix() {
+async fn requests_with_the_same_id_stay_separate() {
     let server = Server::start(Behaviour::Echo).await;
     let route = ForwardRoute::to(&server).await;
     let bodies = ["one", "two", "three"]
@@ -225,7 +225,7 @@ async fn two_requests_of_one_id_do_not_mix() {
 }
 
 #[tokio::test]
-async fn ids_of_servers_may_hold_any_character() {
+async fn server_ids_may_contain_any_character() {
     let server = Server::answering_with(http(200, "", result("1"))).await;
     let named = |id| plain(id, server.address);
     let servers = [named("a/b c"), named("é%"), named("rpc")];

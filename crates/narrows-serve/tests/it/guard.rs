@@ -24,7 +24,7 @@ async fn send(gate: &TestGateway, line: &str, headers: &str) -> Reply {
 }
 
 #[tokio::test]
-async fn a_foreign_host_is_refused_everywhere() {
+async fn foreign_host_is_rejected_everywhere() {
     let gate = gate().await;
     for host in [
         "evil.example",
@@ -76,7 +76,7 @@ async fn a_foreign_host_is_refused_everywhere() {
 }
 
 #[tokio::test]
-async fn our_own_names_are_let_in() {
+async fn own_host_names_are_accepted() {
     let gate = gate().await;
     for host in [
         "localhost",
@@ -91,7 +91,7 @@ async fn our_own_names_are_let_in() {
 }
 
 #[tokio::test]
-async fn a_foreign_page_is_refused_and_told_nothing() {
+async fn foreign_origin_is_rejected_without_details() {
     let gate = gate().await;
     for origin in [
         "http://evil.example",
@@ -116,7 +116,7 @@ async fn a_foreign_page_is_refused_and_told_nothing() {
 }
 
 #[tokio::test]
-async fn an_allowed_page_gets_its_preflight_and_its_answers() {
+async fn allowed_origin_gets_preflight_and_responses() {
     let gate = gate().await;
     for origin in [
         "https://app.example",
@@ -160,7 +160,7 @@ async fn an_allowed_page_gets_its_preflight_and_its_answers() {
 }
 
 #[tokio::test]
-async fn without_an_origin_there_is_no_cors() {
+async fn responses_without_an_origin_have_no_cors_headers() {
     let gate = gate().await;
     let reply = send(&gate, "GET /health", "host: localhost\r\n").await;
     assert_eq!(reply.header("access-control-allow-origin"), None);
@@ -171,7 +171,7 @@ async fn without_an_origin_there_is_no_cors() {
 }
 
 #[tokio::test]
-async fn a_gateway_does_not_become_its_own_server() {
+async fn gateway_rejects_itself_as_a_server() {
     let gate = TestGateway::start().await;
     let own = gate.gateway.mark().to_owned();
     let above = format!("{own},another");

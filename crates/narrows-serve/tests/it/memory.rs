@@ -74,7 +74,7 @@ async fn begin(client: &Client, path: &str, body: &str) -> Connection {
 }
 
 #[tokio::test]
-async fn bodies_beyond_the_budget_are_refused_before_they_are_read() {
+async fn bodies_over_the_memory_budget_are_rejected_unread() {
     let gate = TestGateway::with(HttpSettings::default(), narrow()).await;
     let body = long_ping(BODY);
     let mut begun = Vec::new();
@@ -139,7 +139,7 @@ async fn bodies_beyond_the_budget_are_refused_before_they_are_read() {
 }
 
 #[tokio::test]
-async fn one_client_holds_no_more_than_a_quarter() {
+async fn one_client_uses_at_most_a_quarter_of_the_memory() {
     let gate = TestGateway::with(HttpSettings::default(), narrow()).await;
     let client = gate.client().await;
     let body = long_ping(BODY);
@@ -158,7 +158,7 @@ async fn one_client_holds_no_more_than_a_quarter() {
 }
 
 #[tokio::test]
-async fn what_is_announced_and_does_not_come_takes_no_room() {
+async fn announced_but_unsent_bodies_use_no_memory() {
     let gate = TestGateway::with(HttpSettings::default(), narrow()).await;
     let mut silent = Vec::new();
     for _ in 0..8 {
@@ -177,7 +177,7 @@ async fn what_is_announced_and_does_not_come_takes_no_room() {
 }
 
 #[tokio::test]
-async fn a_body_that_drips_after_a_fast_start_is_refused() {
+async fn body_that_slows_to_a_trickle_is_rejected() {
     let http = HttpSettings {
         body_timeout: Duration::from_millis(200),
         ..HttpSettings::default()
@@ -218,7 +218,7 @@ async fn a_body_that_drips_after_a_fast_start_is_refused() {
 }
 
 #[tokio::test]
-async fn a_client_that_sends_on_reads_its_refusal() {
+async fn client_still_sending_can_read_the_error() {
     let gate = TestGateway::with(HttpSettings::default(), narrow()).await;
     let client = gate.client().await;
     // More than the socket buffers hold, so the request is refused while it is being sent.
@@ -228,7 +228,7 @@ async fn a_client_that_sends_on_reads_its_refusal() {
 }
 
 #[tokio::test]
-async fn the_limits_of_a_client_apply_before_its_body_is_read() {
+async fn client_limits_apply_before_the_body_is_read() {
     let gate = TestGateway::start().await;
     gate.gateway.replace_clients(&[ClientSettings {
         token: Some(TokenDigest::of(TOKEN)),
@@ -278,7 +278,7 @@ fn few_answers() -> Limits {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn answers_that_nobody_reads_are_not_read_from_the_server_either() {
+async fn unread_responses_apply_backpressure_upstream() {
     let http = HttpSettings {
         // No client is disconnected for reading slowly.
         write_timeout: Duration::from_secs(600),
@@ -329,7 +329,7 @@ async fn answers_that_nobody_reads_are_not_read_from_the_server_either() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn on_a_shared_link_the_slowest_reader_is_closed() {
+async fn slowest_reader_of_a_shared_link_is_disconnected() {
     let gateway = Gateway::start(Settings {
         upstreams: vec![ServerSettings::new(
             "demo",

@@ -68,7 +68,7 @@ async fn called(client: &Client, name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_call_is_counted_for_its_endpoint_and_its_server() {
+async fn call_is_counted_per_endpoint_and_server() {
     let gate = TestGateway::start().await;
     within("the upstream", gate.gateway.settled()).await;
     let client = gate.client().await;
@@ -109,7 +109,7 @@ async fn a_call_is_counted_for_its_endpoint_and_its_server() {
 }
 
 #[tokio::test]
-async fn plain_json_rpc_is_counted_and_remembered() {
+async fn plain_json_rpc_is_counted_and_recorded() {
     let gate = TestGateway::start().await;
     within("the upstream", gate.gateway.settled()).await;
     let body =
@@ -138,7 +138,7 @@ async fn plain_json_rpc_is_counted_and_remembered() {
 }
 
 #[tokio::test]
-async fn calls_are_remembered_with_what_came_of_them() {
+async fn calls_are_recorded_with_their_outcome() {
     let gate = TestGateway::start().await;
     within("the upstream", gate.gateway.settled()).await;
     let mut received = gate.gateway.listen();
@@ -184,7 +184,7 @@ async fn calls_are_remembered_with_what_came_of_them() {
 }
 
 #[tokio::test]
-async fn changes_of_servers_and_lists_are_told() {
+async fn server_and_list_changes_are_reported() {
     let upstream = Upstream::start().await;
     let gateway = gateway(&upstream, Limits::default());
     // No other task has run since the gateway started.
@@ -204,7 +204,7 @@ async fn changes_of_servers_and_lists_are_told() {
 }
 
 #[tokio::test]
-async fn what_is_made_up_makes_no_series() {
+async fn client_input_creates_no_metric_series() {
     let limits = Limits {
         max_sessions: 100_000,
         ..Limits::default()
@@ -254,7 +254,7 @@ async fn what_is_made_up_makes_no_series() {
 }
 
 #[tokio::test]
-async fn both_formats_are_to_be_had() {
+async fn both_formats_are_served() {
     let gate = TestGateway::start().await;
     let classic = scrape(&gate, "*/*", &[]).await;
     let kind = classic.header("content-type").unwrap();
@@ -273,7 +273,7 @@ async fn both_formats_are_to_be_had() {
 }
 
 #[tokio::test]
-async fn not_everybody_may_read() {
+async fn metrics_access_is_restricted() {
     let with = async |metrics| {
         let settings = HttpSettings {
             metrics,
@@ -294,7 +294,7 @@ async fn not_everybody_may_read() {
 }
 
 #[tokio::test]
-async fn the_dashboard_and_the_table_know_every_family() {
+async fn dashboard_and_docs_list_every_metric() {
     let gate = TestGateway::start().await;
     let scrape = Scrape::of(&gate).await;
     let exposed: BTreeSet<&str> = scrape.types.keys().map(String::as_str).collect();

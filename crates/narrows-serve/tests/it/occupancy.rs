@@ -24,7 +24,7 @@ async fn closed(mut socket: TcpStream) -> String {
 }
 
 #[tokio::test]
-async fn silent_connections_keep_nobody_out() {
+async fn silent_connections_do_not_block_new_ones() {
     let gate = gate(3).await;
     let mut silent = Vec::new();
     for _ in 0..20 {
@@ -47,7 +47,7 @@ async fn silent_connections_keep_nobody_out() {
 }
 
 #[tokio::test]
-async fn an_idle_connection_gives_way_to_a_new_one() {
+async fn idle_connection_is_closed_for_a_new_one() {
     let gate = gate(1).await;
     let client = gate.new_client().at("/health");
     let mut first = client.send("GET", &[], "").await;
@@ -59,7 +59,7 @@ async fn an_idle_connection_gives_way_to_a_new_one() {
 }
 
 #[tokio::test]
-async fn connections_in_use_stay_and_further_ones_are_refused() {
+async fn busy_connections_stay_and_new_ones_are_rejected() {
     let mut gate = gate(2).await;
     let client = gate.client().await;
     let mut call = client.call("7", "hold").await;

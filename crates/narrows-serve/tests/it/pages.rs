@@ -15,7 +15,7 @@ use crate::client::Client;
 use crate::{TestGateway, within};
 
 #[tokio::test]
-async fn health_counts_the_upstreams() {
+async fn health_reports_upstream_counts() {
     let gate = TestGateway::start().await;
     within("the upstream", gate.gateway.settled()).await;
     let reply = gate
@@ -48,7 +48,7 @@ async fn health_counts_the_upstreams() {
 }
 
 #[tokio::test]
-async fn ready_says_when_the_upstreams_have_settled() {
+async fn ready_succeeds_once_upstreams_have_settled() {
     // An upstream that accepts connections but never answers.
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", silent.local_addr().unwrap())
@@ -108,7 +108,7 @@ async fn ready_says_when_the_upstreams_have_settled() {
 }
 
 #[tokio::test]
-async fn the_first_page_names_the_endpoints() {
+async fn index_page_names_the_endpoints() {
     let gate = TestGateway::start().await;
     let reply = gate
         .new_client()
@@ -130,7 +130,7 @@ async fn the_first_page_names_the_endpoints() {
 }
 
 #[tokio::test]
-async fn unknown_paths_and_methods_are_said_to_be_so() {
+async fn unknown_paths_and_methods_are_reported() {
     let gate = TestGateway::start().await;
     for path in [
         "/nowhere",

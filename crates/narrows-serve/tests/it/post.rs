@@ -14,7 +14,7 @@ const CANCEL: &str =
     r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
 
 #[tokio::test]
-async fn initialize_opens_a_session_and_answers_in_json() {
+async fn initialize_opens_a_session_and_returns_json() {
     let gate = TestGateway::start().await;
     let mut client = gate.new_client();
     let reply = client.initialize("2025-06-18", "{}").await;
@@ -26,7 +26,7 @@ async fn initialize_opens_a_session_and_answers_in_json() {
 }
 
 #[tokio::test]
-async fn an_unknown_revision_gets_the_newest_legacy_one() {
+async fn unknown_revision_gets_the_newest_legacy_one() {
     let gate = TestGateway::start().await;
     for asked in ["1999-01-01", "2026-07-28"] {
         let reply = gate.new_client().post(&initialize(1, asked, "{}")).await;
@@ -35,7 +35,7 @@ async fn an_unknown_revision_gets_the_newest_legacy_one() {
 }
 
 #[tokio::test]
-async fn a_result_that_nothing_precedes_is_plain_json() {
+async fn result_without_events_is_plain_json() {
     let gate = TestGateway::start().await;
     let client = gate.client().await;
     let reply = client.post(&call("7", "echo")).await;
@@ -50,7 +50,7 @@ async fn a_result_that_nothing_precedes_is_plain_json() {
 }
 
 #[tokio::test]
-async fn an_event_before_the_result_makes_it_a_stream() {
+async fn event_before_the_result_starts_a_stream() {
     let mut gate = TestGateway::start().await;
     let client = gate.client().await;
     let mut answer = client.call("7", "hold").await;
@@ -69,7 +69,7 @@ async fn an_event_before_the_result_makes_it_a_stream() {
 }
 
 #[tokio::test]
-async fn a_client_that_reads_only_json_gets_json() {
+async fn json_only_client_gets_json() {
     let mut gate = TestGateway::start().await;
     let client = gate.client().await.accepting("application/json");
     let mut answer = client.call("7", "hold").await;
@@ -81,7 +81,7 @@ async fn a_client_that_reads_only_json_gets_json() {
 }
 
 #[tokio::test]
-async fn a_client_that_reads_only_events_gets_events() {
+async fn event_stream_only_client_gets_events() {
     let gate = TestGateway::start().await;
     let client = gate.client().await.accepting("text/event-stream");
     let mut answer = client.call("7", "echo").await;
@@ -96,7 +96,7 @@ async fn a_client_that_reads_only_events_gets_events() {
 }
 
 #[tokio::test]
-async fn a_long_silence_becomes_a_stream_with_signs_of_life() {
+async fn slow_response_becomes_a_stream_with_keep_alives() {
     let keep_alive = Duration::from_millis(20);
     let http = HttpSettings {
         keep_alive,
@@ -114,7 +114,7 @@ async fn a_long_silence_becomes_a_stream_with_signs_of_life() {
 }
 
 #[tokio::test]
-async fn a_large_result_arrives_whole() {
+async fn large_result_arrives_complete() {
     let http = HttpSettings {
         // A later response would be a stream.
         keep_alive: Duration::from_secs(600),
@@ -133,7 +133,7 @@ async fn a_large_result_arrives_whole() {
 }
 
 #[tokio::test]
-async fn a_request_taken_back_is_not_answered() {
+async fn cancelled_request_gets_no_response() {
     let mut gate = TestGateway::start().await;
     let client = gate.client().await;
     let mut answer = client.call("7", "hold").await;
@@ -151,7 +151,7 @@ async fn a_request_taken_back_is_not_answered() {
 }
 
 #[tokio::test]
-async fn errors_of_the_core_are_answers_like_any_other() {
+async fn core_errors_are_json_rpc_responses() {
     let gate = TestGateway::start().await;
     let client = gate.client().await;
     let unknown = client.post(&call("7", "ekko")).await;
@@ -164,7 +164,7 @@ async fn errors_of_the_core_are_answers_like_any_other() {
 }
 
 #[tokio::test]
-async fn what_is_no_json_is_not_let_in() {
+async fn non_json_content_type_is_rejected() {
     let gate = TestGateway::start().await;
     let client = gate.client().await;
     for kind in [
@@ -197,7 +197,7 @@ async fn what_is_no_json_is_not_let_in() {
 }
 
 #[tokio::test]
-async fn a_client_must_read_one_of_the_two_forms() {
+async fn accept_header_must_allow_a_supported_format() {
     let gate = TestGateway::start().await;
     let client = gate.client().await;
     let reply = client.clone().accepting("text/html").post(LIST).await;
@@ -206,7 +206,7 @@ async fn a_client_must_read_one_of_the_two_forms() {
 }
 
 #[tokio::test]
-async fn a_protocol_version_must_be_a_known_one() {
+async fn unknown_protocol_version_is_rejected() {
     let gate = TestGateway::start().await;
     let client = gate.client().await;
     let send = async |version| {
@@ -226,7 +226,7 @@ async fn a_protocol_version_must_be_a_known_one() {
 }
 
 #[tokio::test]
-async fn a_body_may_not_be_too_large() {
+async fn oversized_body_is_rejected() {
     let http = HttpSettings {
         max_message_bytes: 1000,
         ..HttpSettings::default()
@@ -252,7 +252,7 @@ async fn a_body_may_not_be_too_large() {
 }
 
 #[tokio::test]
-async fn garbage_is_answered_and_harms_nobody() {
+async fn invalid_bodies_are_rejected_without_side_effects() {
     let gate = TestGateway::start().await;
     let client = gate.client().await;
     let deep = "[".repeat(100_000);
@@ -292,7 +292,7 @@ async fn garbage_is_answered_and_harms_nobody() {
 }
 
 #[tokio::test]
-async fn an_initialize_without_its_members_is_refused() {
+async fn initialize_without_required_members_is_rejected() {
     let gate = TestGateway::start().await;
     let client = gate.new_client();
     for params in [
@@ -315,7 +315,7 @@ async fn an_initialize_without_its_members_is_refused() {
 }
 
 #[tokio::test]
-async fn notifications_and_answers_are_only_received() {
+async fn notifications_and_responses_are_accepted() {
     let gate = TestGateway::start().await;
     let client = gate.client().await;
     for body in [
@@ -329,7 +329,7 @@ async fn notifications_and_answers_are_only_received() {
 }
 
 #[tokio::test]
-async fn one_connection_carries_many_requests() {
+async fn connection_carries_many_requests() {
     let gate = TestGateway::start().await;
     let client = gate.client().await;
     let mut connection = Connection::open(gate.address).await;
@@ -351,7 +351,7 @@ async fn one_connection_carries_many_requests() {
 }
 
 #[tokio::test]
-async fn a_body_that_comes_byte_by_byte_is_waited_for() {
+async fn slow_body_is_read_to_the_end() {
     let gate = TestGateway::start().await;
     let client = gate.client().await;
     let mut connection = Connection::open(gate.address).await;
@@ -367,7 +367,7 @@ async fn a_body_that_comes_byte_by_byte_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_body_that_does_not_come_is_not_waited_for_long() {
+async fn missing_body_times_out() {
     let body_timeout = Duration::from_millis(20);
     let http = HttpSettings {
         body_timeout,
@@ -387,7 +387,7 @@ async fn a_body_that_does_not_come_is_not_waited_for_long() {
 }
 
 #[tokio::test]
-async fn a_head_that_does_not_come_is_not_waited_for_long() {
+async fn missing_header_times_out() {
     let header_timeout = Duration::from_millis(20);
     let http = HttpSettings {
         header_timeout,
@@ -400,7 +400,7 @@ async fn a_head_that_does_not_come_is_not_waited_for_long() {
 }
 
 #[tokio::test]
-async fn a_head_may_not_be_too_large() {
+async fn oversized_header_is_rejected() {
     let gate = TestGateway::start().await;
     let client = gate.client().await;
     let long = "x".repeat(20_000);
@@ -410,7 +410,7 @@ async fn a_head_may_not_be_too_large() {
 }
 
 #[tokio::test]
-async fn other_methods_are_told_which_ones_there_are() {
+async fn unsupported_methods_get_an_allow_header() {
     let gate = TestGateway::start().await;
     let client = gate.client().await;
     for method in ["PUT", "PATCH", "HEAD", "BREW"] {
@@ -422,7 +422,7 @@ async fn other_methods_are_told_which_ones_there_are() {
 }
 
 #[tokio::test]
-async fn the_id_comes_back_as_it_was_written() {
+async fn response_id_is_byte_identical() {
     let gate = TestGateway::start().await;
     let client = gate.client().await;
     for id in ["0", "-3", "9007199254740993", r#""""#, r#""a\u00e9\n""#] {

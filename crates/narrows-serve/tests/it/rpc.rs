@@ -41,7 +41,7 @@ async fn call(gate: &TestGateway, tool: &str, arguments: Value) -> Value {
 }
 
 #[tokio::test]
-async fn every_method_is_answered() {
+async fn every_method_is_supported() {
     let gate = TestGateway::start().await;
     let hello = ask(
         &gate,
@@ -75,7 +75,7 @@ async fn every_method_is_answered() {
 }
 
 #[tokio::test]
-async fn what_is_pruned_is_recovered() {
+async fn pruned_text_is_recovered() {
     let gate = TestGateway::start().await;
     let text: String = (1..=200)
         .map(|n| format!("line {n} of a rather long text\n"))
@@ -104,7 +104,7 @@ async fn what_is_pruned_is_recovered() {
 }
 
 #[tokio::test]
-async fn errors_have_the_codes_of_the_contract() {
+async fn errors_have_the_documented_codes() {
     let gate = TestGateway::start().await;
     let unknown = json!({ "prune_id": "prn_nope", "ranges": [], "include_line_numbers": true });
     assert_eq!(
@@ -136,7 +136,7 @@ async fn errors_have_the_codes_of_the_contract() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_is_refused() {
+async fn invalid_requests_are_rejected() {
     let limits = HttpSettings {
         max_message_bytes: 2_000,
         ..HttpSettings::default()
@@ -178,7 +178,7 @@ async fn what_is_no_request_is_refused() {
 }
 
 #[tokio::test]
-async fn the_pruner_alone_tells_of_nothing_else() {
+async fn pruner_only_server_exposes_no_gateway_details() {
     let settings = HttpSettings {
         front: Front::Pruner,
         ..HttpSettings::default()

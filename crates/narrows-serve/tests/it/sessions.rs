@@ -18,7 +18,7 @@ fn named(client: &Client, session: &str) -> Client {
 }
 
 #[tokio::test]
-async fn without_a_session_nothing_but_initialize_is_let_in() {
+async fn only_initialize_is_accepted_without_a_session() {
     let gate = TestGateway::start().await;
     let client = gate.new_client();
     assert_eq!(
@@ -35,7 +35,7 @@ async fn without_a_session_nothing_but_initialize_is_let_in() {
 }
 
 #[tokio::test]
-async fn an_unknown_session_is_not_found() {
+async fn unknown_session_is_not_found() {
     let gate = TestGateway::start().await;
     let client = gate.client().await;
     for name in ["missing", "", "ä", &"x".repeat(5000)] {
@@ -51,7 +51,7 @@ async fn an_unknown_session_is_not_found() {
 }
 
 #[tokio::test]
-async fn a_session_belongs_to_the_door_it_was_opened_at() {
+async fn session_is_bound_to_its_entrypoint() {
     let gate = TestGateway::start().await;
     let mut one = gate.new_client().at("/servers/up/mcp");
     one.initialize("2025-06-18", "{}").await;
@@ -80,7 +80,7 @@ async fn a_session_belongs_to_the_door_it_was_opened_at() {
 }
 
 #[tokio::test]
-async fn a_door_that_is_not_there_is_not_found() {
+async fn unknown_entrypoint_is_not_found() {
     let gate = TestGateway::start().await;
     for path in ["/mcp/nowhere", "/servers/missing/mcp"] {
         let client = gate.new_client().at(path);
@@ -96,7 +96,7 @@ async fn a_door_that_is_not_there_is_not_found() {
 }
 
 #[tokio::test]
-async fn delete_ends_a_session_and_everything_in_it() {
+async fn delete_closes_the_session_and_its_calls() {
     let mut gate = TestGateway::start().await;
     let client = gate.client().await;
     let other = gate.client().await;
@@ -121,7 +121,7 @@ async fn delete_ends_a_session_and_everything_in_it() {
 }
 
 #[tokio::test]
-async fn shutdown_ends_the_session_alone() {
+async fn shutdown_closes_only_the_session() {
     let gate = TestGateway::start().await;
     let client = gate.client().await;
     let other = gate.client().await;
@@ -137,7 +137,7 @@ async fn shutdown_ends_the_session_alone() {
 }
 
 #[tokio::test]
-async fn an_idle_session_disappears_but_not_while_somebody_listens() {
+async fn idle_session_expires_unless_a_stream_is_open() {
     let limits = Limits {
         session_idle: Duration::from_millis(100),
         ..Limits::default()
@@ -154,7 +154,7 @@ async fn an_idle_session_disappears_but_not_while_somebody_listens() {
 }
 
 #[tokio::test]
-async fn there_are_only_so_many_sessions() {
+async fn number_of_sessions_is_limited() {
     let limits = Limits {
         max_sessions: 2,
         ..Limits::default()
@@ -174,7 +174,7 @@ async fn there_are_only_so_many_sessions() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn equal_ids_in_fifty_sessions_do_not_mix() {
+async fn equal_ids_in_fifty_sessions_stay_separate() {
     let mut gate = TestGateway::start().await;
     let mut clients = Vec::new();
     for _ in 0..50 {

@@ -110,7 +110,7 @@ fn refusal(answer: &Value) -> String {
 }
 
 #[tokio::test]
-async fn a_session_from_its_first_line_to_its_last() {
+async fn session_works_from_first_to_last_line() {
     let mut pipe = StdioClient::open("2025-06-18", "{}").await;
     pipe.send_message(r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#)
         .await;
@@ -139,7 +139,7 @@ async fn content_length_frames_are_answered_in_kind() {
 }
 
 #[tokio::test]
-async fn before_initialize_there_is_only_ping() {
+async fn only_ping_is_allowed_before_initialize() {
     let mut pipe = StdioClient::start(StdioSettings::default()).await;
     pipe.send_message(PING).await;
     assert_eq!(
@@ -175,7 +175,7 @@ async fn before_initialize_there_is_only_ping() {
 }
 
 #[tokio::test]
-async fn a_client_need_not_wait_for_the_answer_to_initialize() {
+async fn requests_may_follow_initialize_immediately() {
     let mut pipe = StdioClient::start(StdioSettings::default()).await;
     let together = [initialize(1, "2025-06-18", "{}"), call("2", "echo")].join("\n");
     pipe.send_message(&together).await;
@@ -185,7 +185,7 @@ async fn a_client_need_not_wait_for_the_answer_to_initialize() {
 }
 
 #[tokio::test]
-async fn garbage_is_answered_and_reading_goes_on() {
+async fn invalid_lines_are_answered_and_reading_continues() {
     let max_message_bytes = 2000;
     let mut pipe = StdioClient::start(StdioSettings {
         max_message_bytes,
@@ -218,7 +218,7 @@ async fn garbage_is_answered_and_reading_goes_on() {
 }
 
 #[tokio::test]
-async fn events_come_before_their_answer_and_calls_overtake_each_other() {
+async fn events_precede_their_response_and_calls_run_in_parallel() {
     let mut pipe = StdioClient::open("2025-06-18", r#"{"elicitation":{}}"#).await;
     pipe.send_message(&call("2", "hold")).await;
     let mut held = pipe.upstream.held().await;
@@ -244,7 +244,7 @@ async fn events_come_before_their_answer_and_calls_overtake_each_other() {
 }
 
 #[tokio::test]
-async fn what_belongs_to_no_call_comes_by_itself() {
+async fn notifications_outside_calls_are_delivered() {
     let mut pipe = StdioClient::open("2025-06-18", "{}").await;
     pipe.send_message(&call("2", "hold")).await;
     let mut held = pipe.upstream.held().await;
@@ -257,7 +257,7 @@ async fn what_belongs_to_no_call_comes_by_itself() {
 }
 
 #[tokio::test]
-async fn a_request_taken_back_is_not_answered() {
+async fn cancelled_request_gets_no_response() {
     let mut pipe = StdioClient::open("2025-06-18", "{}").await;
     pipe.send_message(&call("2", "hold")).await;
     let held = pipe.upstream.held().await;
@@ -274,7 +274,7 @@ async fn a_request_taken_back_is_not_answered() {
 }
 
 #[tokio::test]
-async fn batches_are_answered_as_one_array_where_there_are_any() {
+async fn batch_responses_form_one_array() {
     let mut pipe = StdioClient::open("2025-03-26", "{}").await;
     pipe.send_message(&format!("[{},{},7]", call("1", "echo"), PING))
         .await;
@@ -292,7 +292,7 @@ async fn batches_are_answered_as_one_array_where_there_are_any() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_input_cancels_everything_at_once() {
+async fn end_of_input_cancels_all_calls() {
     let grace = Duration::from_secs(3600);
     let mut pipe = StdioClient::start(StdioSettings {
         grace,
@@ -333,7 +333,7 @@ async fn shutdown_is_answered_and_ends_the_connection() {
 }
 
 #[tokio::test]
-async fn a_client_that_takes_no_output_has_left() {
+async fn closed_output_ends_the_connection() {
     let mut pipe = StdioClient::open("2025-06-18", "{}").await;
     pipe.send_message(&call("2", "hold")).await;
     let held = pipe.upstream.held().await;
@@ -377,7 +377,7 @@ async fn stuck() -> StdioClient {
 }
 
 #[tokio::test]
-async fn a_client_that_reads_late_loses_nothing() {
+async fn late_reader_loses_no_messages() {
     let mut pipe = stuck().await;
     let mut answered = Vec::new();
     for _ in 0..21 {
@@ -390,12 +390,12 @@ async fn a_client_that_reads_late_loses_nothing() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_client_that_does_not_read_is_noticed() {
+async fn end_of_a_stalled_client_is_detected() {
     stuck().await.end().await;
 }
 
 #[tokio::test]
-async fn requests_beyond_the_limit_are_refused() {
+async fn requests_over_the_limit_are_rejected() {
     let settings = StdioSettings {
         max_calls: 2,
         ..StdioSettings::default()
@@ -420,7 +420,7 @@ async fn requests_beyond_the_limit_are_refused() {
 }
 
 #[tokio::test]
-async fn an_unknown_endpoint_is_said_to_be_so() {
+async fn unknown_endpoint_is_reported() {
     let upstream = Upstream::start().await;
     let gateway = gateway(&upstream, Limits::default());
     let input = format!("{}\n", initialize(1, "2025-06-18", "{}"));

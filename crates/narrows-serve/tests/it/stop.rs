@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use crate::{TestGateway, within};
 
 #[tokio::test]
-async fn answers_in_flight_finish_and_open_streams_end() {
+async fn shutdown_finishes_calls_and_closes_streams() {
     let mut gate = TestGateway::start().await;
     let client = gate.client().await;
     let mut plain = client.call("7", "hold").await;
@@ -32,7 +32,7 @@ async fn answers_in_flight_finish_and_open_streams_end() {
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_come_is_not_waited_for_long() {
+async fn shutdown_does_not_wait_long_for_a_response() {
     let http = HttpSettings {
         grace: Duration::from_millis(50),
         ..HttpSettings::default()

@@ -10,7 +10,7 @@ use crate::TestGateway;
 use crate::client::Event;
 
 #[tokio::test]
-async fn events_have_ids_that_differ_between_streams() {
+async fn event_ids_differ_between_streams() {
     let mut gate = TestGateway::start().await;
     let client = gate.client().await;
     let mut ids = Vec::new();
@@ -31,7 +31,7 @@ async fn events_have_ids_that_differ_between_streams() {
 }
 
 #[tokio::test]
-async fn streams_are_primed_for_clients_that_know_it() {
+async fn streams_start_with_a_priming_event_if_supported() {
     let mut gate = TestGateway::start().await;
     for (revision, primed) in [
         ("2025-11-25", true),
@@ -62,7 +62,7 @@ async fn streams_are_primed_for_clients_that_know_it() {
 }
 
 #[tokio::test]
-async fn a_stream_goes_on_where_it_broke_off() {
+async fn stream_resumes_where_it_broke_off() {
     let mut gate = TestGateway::start().await;
     let client = gate.client().await;
     let mut answer = client.call("7", "hold").await;
@@ -103,7 +103,7 @@ async fn a_stream_goes_on_where_it_broke_off() {
 }
 
 #[tokio::test]
-async fn resuming_takes_over_from_a_connection_that_is_still_there() {
+async fn resuming_replaces_a_connection_that_is_still_open() {
     let mut gate = TestGateway::start().await;
     let client = gate.client().await;
     let mut answer = client.call("7", "hold").await;
@@ -121,7 +121,7 @@ async fn resuming_takes_over_from_a_connection_that_is_still_there() {
 }
 
 #[tokio::test]
-async fn a_disconnect_is_no_cancellation() {
+async fn disconnect_does_not_cancel_calls() {
     let mut gate = TestGateway::start().await;
     let client = gate.client().await;
     // Disconnects before the call is answered.
@@ -142,7 +142,7 @@ async fn a_disconnect_is_no_cancellation() {
 }
 
 #[tokio::test]
-async fn delete_cancels_what_a_disconnect_did_not() {
+async fn delete_cancels_calls_left_by_a_disconnect() {
     let mut gate = TestGateway::start().await;
     let client = gate.client().await;
     let answer = client.call("7", "hold").await;
@@ -167,7 +167,7 @@ async fn delete_cancels_what_a_disconnect_did_not() {
 }
 
 #[tokio::test]
-async fn a_question_comes_on_the_stream_of_its_call() {
+async fn server_request_uses_the_stream_of_its_call() {
     let mut gate = TestGateway::start().await;
     let mut client = gate.new_client();
     client
@@ -197,7 +197,7 @@ async fn a_question_comes_on_the_stream_of_its_call() {
 }
 
 #[tokio::test]
-async fn what_belongs_to_no_call_comes_on_the_general_stream() {
+async fn notifications_outside_calls_use_the_general_stream() {
     let mut gate = TestGateway::start().await;
     let client = gate.client().await;
     let mut answer = client.call("7", "hold").await;
@@ -227,7 +227,7 @@ async fn what_belongs_to_no_call_comes_on_the_general_stream() {
 }
 
 #[tokio::test]
-async fn an_unknown_event_id_begins_anew() {
+async fn unknown_event_id_starts_a_new_stream() {
     let mut gate = TestGateway::start().await;
     let client = gate.client().await;
     let _answer = client.call("7", "hold").await;
@@ -249,7 +249,7 @@ async fn an_unknown_event_id_begins_anew() {
 }
 
 #[tokio::test]
-async fn a_stream_carries_signs_of_life() {
+async fn stream_sends_keep_alives() {
     let keep_alive = Duration::from_millis(20);
     let http = HttpSettings {
         keep_alive,
@@ -264,7 +264,7 @@ async fn a_stream_carries_signs_of_life() {
 }
 
 #[tokio::test]
-async fn a_stream_is_for_clients_that_read_events() {
+async fn stream_requires_accepting_events() {
     let gate = TestGateway::start().await;
     let client = gate.client().await;
     let get = async |accept| client.clone().accepting(accept).send("GET", &[], "").await;
@@ -274,7 +274,7 @@ async fn a_stream_is_for_clients_that_read_events() {
 }
 
 #[tokio::test]
-async fn only_the_newest_messages_wait_for_a_client_that_comes_back() {
+async fn only_the_newest_messages_are_kept_for_a_reconnect() {
     let http = HttpSettings {
         resume_events: 3,
         ..HttpSettings::default()
@@ -301,7 +301,7 @@ async fn only_the_newest_messages_wait_for_a_client_that_comes_back() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_holds_up_nobody() {
+async fn stalled_reader_does_not_block_others() {
     let mut gate = TestGateway::start().await;
     let lazy = gate.client().await;
     let other = gate.client().await;
@@ -333,7 +333,7 @@ async fn a_client_that_does_not_read_holds_up_nobody() {
 }
 
 #[tokio::test]
-async fn a_client_that_never_reads_loses_its_connection_but_not_its_stream() {
+async fn stalled_reader_is_disconnected_but_keeps_its_stream() {
     // Only one connection is allowed, so the next one is served when this one is closed.
     let http = HttpSettings {
         write_timeout: Duration::from_millis(50),

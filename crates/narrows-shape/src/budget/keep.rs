@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn wishes_are_met_in_their_order_as_far_as_there_is_room() {
+    fn preferences_are_kept_in_order_within_the_budget() {
         let room = |cost, gaps| KeepBudget { cost, gaps };
         let two = [2..3, 4..5];
         check(&[20; 6], &two, room(70, 3), &[0..2, 3..4, 5..6]);
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_the_room_goes_to_both_ends() {
+    fn remaining_budget_goes_to_both_ends() {
         let sums: Vec<u32> = (0..=10).map(|at| 20 * at).collect();
         let ends = |preferences: &[Range<usize>], cost| {
             let mut keep_set = KeepSet::new(&sums, 10);
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_that_is_cheaper_than_its_marker_is_none() {
+    fn gap_cheaper_than_its_marker_is_kept() {
         let room = |cost| KeepBudget { cost, gaps: 9 };
         check(&[20, 9, 1, 30], &[0..1, 3..4], room(60), &[]);
         check(&[20, 9, 2, 30], &[0..1, 3..4], room(60), &[1..3]);

@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_short_and_right() {
+    fn numbers_are_abbreviated() {
         for (number, expected) in [
             (0, "0"),
             (999, "999"),
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn no_marker_is_longer_than_the_longest() {
+    fn no_marker_exceeds_the_maximum_length() {
         let recovery = RecoveryCall {
             tool: "recover_text",
             receipt: "prn_1",

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_is_written_in_the_form_of_the_endpoint() {
+    fn recovery_call_uses_the_syntax_of_the_endpoint() {
         let direct = RecoveryCall {
             tool: "recover_text",
             receipt: "prn_1",

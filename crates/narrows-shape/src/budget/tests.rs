@@ -65,7 +65,7 @@ fn rows(count: usize) -> String {
 }
 
 #[test]
-fn json_is_tightened_without_loss_or_left_alone() {
+fn json_is_compacted_without_loss_or_unchanged() {
     let tight = |text: &str| tighten(text).map(|it| (it.text, it.stages, it.cuts.len()));
     assert_eq!(
         tight(" {\"a\": [1, 2.0], \"a\" : 1e400}\n"),
@@ -99,7 +99,7 @@ fn json_is_tightened_without_loss_or_left_alone() {
 }
 
 #[test]
-fn what_fits_is_not_touched() {
+fn fitting_text_is_unchanged() {
     for text in ["", "a\r\n", "{ \"a\" : 1 }", "é".repeat(1_000).as_str()] {
         let fitted = fitted(text, &order(1_000, Some("a")));
         assert_eq!(
@@ -110,7 +110,7 @@ fn what_fits_is_not_touched() {
 }
 
 #[test]
-fn the_middle_of_a_text_goes_by_whole_lines() {
+fn middle_of_a_text_is_cut_by_whole_lines() {
     let text = numbered(400, |n| format!("line {n} of a text"));
     check(
         &text,
@@ -143,7 +143,7 @@ fn the_middle_of_a_text_goes_by_whole_lines() {
 }
 
 #[test]
-fn the_middle_of_long_lines_goes_by_characters() {
+fn middle_of_long_lines_is_cut_by_characters() {
     let text = format!("{}\r\n{}", "a".repeat(3_000), "b".repeat(3_000));
     check(
         &text,
@@ -158,7 +158,7 @@ fn the_middle_of_long_lines_goes_by_characters() {
 }
 
 #[test]
-fn signs_of_several_characters_stay_whole() {
+fn grapheme_clusters_are_not_split() {
     let family = "👩\u{200d}👩\u{200d}👧";
     let text = family.repeat(400);
     let fitted = fitted(&text, &order(1_000, None));
@@ -176,7 +176,7 @@ fn signs_of_several_characters_stay_whole() {
 }
 
 #[test]
-fn lines_that_serve_the_goal_stay() {
+fn lines_that_match_the_goal_are_kept() {
     let text = numbered(400, |n| match n {
         77 => "the parser lost its configuration here".to_owned(),
         300 => "configuration of the parser is read again".to_owned(),
@@ -233,7 +233,7 @@ impl Engine for Fixed {
 }
 
 #[test]
-fn a_goal_that_all_lines_serve_alike_leaves_both_ends() {
+fn goal_matching_all_lines_keeps_both_ends() {
     let text = numbered(400, |n| format!("line {n} of a text"));
     let order = order(1_000, Some("goal"));
     let flat = fit(
@@ -300,7 +300,7 @@ fn in_markers(fitted: &Fitted) -> usize {
 }
 
 #[test]
-fn a_goal_that_matches_nothing_does_not_stripe_a_text() {
+fn goal_matching_nothing_is_ignored() {
     for (source, text) in [
         (SourceType::Docs, prose(900)),
         (SourceType::Logs, service_log(1_500)),
@@ -330,7 +330,7 @@ fn a_goal_that_matches_nothing_does_not_stripe_a_text() {
 }
 
 #[test]
-fn a_goal_that_many_lines_of_a_log_serve_leaves_room_for_rare_ones() {
+fn goal_matching_many_log_lines_keeps_rare_lines() {
     let line = |at: usize| {
         let took = match at {
             4_321 => 45_257,
@@ -358,7 +358,7 @@ fn a_goal_that_many_lines_of_a_log_serve_leaves_room_for_rare_ones() {
 }
 
 #[test]
-fn a_goal_that_many_rows_serve_has_the_whole_budget() {
+fn goal_matching_many_rows_uses_the_whole_budget() {
     let row = |at: usize| {
         let shop = if at.is_multiple_of(40) {
             "Arven"
@@ -385,7 +385,7 @@ fn a_goal_that_many_rows_serve_has_the_whole_budget() {
 }
 
 #[test]
-fn lines_that_do_not_answer_the_goal_leave_the_rest_to_both_ends() {
+fn budget_unused_by_the_goal_goes_to_both_ends() {
     for (source, mut text) in [
         (SourceType::Docs, prose(900)),
         (SourceType::Logs, service_log(1_500)),
@@ -408,7 +408,7 @@ fn lines_that_do_not_answer_the_goal_leave_the_rest_to_both_ends() {
 }
 
 #[test]
-fn rows_are_kept_at_both_ends_where_the_goal_matches_none() {
+fn rows_at_both_ends_are_kept_without_a_goal_match() {
     let text = rows(600);
     let with = fitted(&text, &order(4_000, Some("zqxjv")));
     let without = fitted(&text, &order(4_000, None));
@@ -416,7 +416,7 @@ fn rows_are_kept_at_both_ends_where_the_goal_matches_none() {
 }
 
 #[test]
-fn an_engine_that_miscounts_is_not_believed() {
+fn wrong_score_count_from_an_engine_is_an_error() {
     let short = Fixed(|lines| vec![0.5; lines - 1]);
     for text in [rows(100), numbered(400, |n| format!("line {n}"))] {
         let wrong = fit(
@@ -430,7 +430,7 @@ fn an_engine_that_miscounts_is_not_believed() {
 }
 
 #[test]
-fn protected_lines_come_first_among_equals_and_the_goal_gets_its_half() {
+fn protected_lines_win_ties_and_goal_keeps_its_half() {
     let text = numbered(300, |n| match n % 3 {
         0 => format!("ERROR number {n}"),
         _ => format!("some words in line {n}"),
@@ -451,7 +451,7 @@ fn protected_lines_come_first_among_equals_and_the_goal_gets_its_half() {
 }
 
 #[test]
-fn a_fenced_block_stays_whole_or_goes() {
+fn fenced_block_is_kept_whole_or_removed() {
     let filler = numbered(40, |n| {
         format!("Some words of paragraph {n}, of no interest.")
     });
@@ -467,7 +467,7 @@ fn a_fenced_block_stays_whole_or_goes() {
 }
 
 #[test]
-fn a_long_line_that_is_worth_keeping_is_cut_itself() {
+fn long_relevant_line_is_cut_itself() {
     let long = format!("panic in module parser {}", "x".repeat(9_000));
     let text = numbered(60, |n| match n {
         30 => long.clone(),
@@ -501,7 +501,7 @@ fn a_long_line_that_is_worth_keeping_is_cut_itself() {
 }
 
 #[test]
-fn base64_gives_way_to_a_note() {
+fn base64_is_replaced_by_a_note() {
     let blob = "iVBORw0KGgoAAAANSUhEUgAAAAUA9aZ".repeat(60);
     let text = format!("Before <img src=\"data:image/png;base64,{blob}==\"> after\n");
     check(
@@ -538,7 +538,7 @@ fn base64_gives_way_to_a_note() {
 }
 
 #[test]
-fn a_table_loses_rows_and_stays_a_table() {
+fn table_loses_rows_and_stays_valid() {
     check(
         &format!("{{\"items\": {}, \"total\": 400}}", rows(400)),
         1_000,
@@ -597,7 +597,7 @@ fn a_table_loses_rows_and_stays_a_table() {
 }
 
 #[test]
-fn in_json_the_marker_is_a_row() {
+fn json_marker_is_a_row() {
     check_json(
         &rows(100),
         1_000,
@@ -610,7 +610,7 @@ fn in_json_the_marker_is_a_row() {
 }
 
 #[test]
-fn a_cut_of_rows_begins_and_ends_with_them_in_any_layout() {
+fn row_cuts_align_with_rows_in_any_layout() {
     let row = |n: usize| format!("  {{\n    \"id\" : {n} , \"é\": \"row {n}\"\n  }} \n");
     let rows: Vec<String> = (1..=100).map(row).collect();
     let json = format!(" [\n{} , 7 ]\n", rows.join(" ,\n"));
@@ -632,7 +632,7 @@ fn a_cut_of_rows_begins_and_ends_with_them_in_any_layout() {
 }
 
 #[test]
-fn rows_that_serve_the_goal_stay() {
+fn rows_that_match_the_goal_are_kept() {
     check_json(
         &rows(100),
         1_000,
@@ -645,7 +645,7 @@ fn rows_that_serve_the_goal_stay() {
 }
 
 #[test]
-fn the_largest_arrays_lose_rows_and_strings_stay_whole() {
+fn largest_arrays_lose_rows_before_strings_are_cut() {
     let text = "t".repeat(400);
     let json = format!(
         "{{\"text\":\"{text}\",\"a\":{},\"b\":{},\"c\":[1,2]}}",
@@ -664,7 +664,7 @@ fn the_largest_arrays_lose_rows_and_strings_stay_whole() {
 }
 
 #[test]
-fn a_string_that_is_too_long_by_itself_loses_its_middle() {
+fn oversized_string_loses_its_middle() {
     let json = format!(
         "[{{\"type\": \"text\", \"text\": \"{}\\n{}\"}}]",
         "a".repeat(2_000),
@@ -692,7 +692,7 @@ fn a_string_that_is_too_long_by_itself_loses_its_middle() {
 }
 
 #[test]
-fn an_object_of_many_members_loses_members() {
+fn large_object_loses_members() {
     let members: Vec<String> = (1..=90)
         .map(|n| format!("\"package {n}\": \"1.{n}.0\""))
         .collect();
@@ -719,7 +719,7 @@ fn an_object_of_many_members_loses_members() {
 }
 
 #[test]
-fn what_cannot_fit_is_refused() {
+fn unachievable_budget_is_rejected() {
     let fit_within = |text: &str, max| fit(text, &order(max, None), &Lexical, &Deadline::never());
     assert_eq!(fit_within(&rows(90), 20), Err(Fallback::ConstraintsUnmet));
     assert_eq!(
@@ -735,7 +735,7 @@ fn what_cannot_fit_is_refused() {
 }
 
 #[test]
-fn past_the_deadline_the_first_and_last_lines_are_left() {
+fn expired_deadline_keeps_first_and_last_lines() {
     let passed = Deadline::new(&|| true);
     for goal in [None, Some("a")] {
         let text = numbered(2_000, |n| format!("line {n}"));
@@ -750,7 +750,7 @@ fn past_the_deadline_the_first_and_last_lines_are_left() {
 }
 
 #[test]
-fn a_cut_pays_if_it_saves_a_third() {
+fn cut_is_worthwhile_if_it_saves_a_third() {
     for (chars, expected) in [
         (16_000, false),
         (16_001, false),
@@ -762,7 +762,7 @@ fn a_cut_pays_if_it_saves_a_third() {
 }
 
 #[test]
-fn rows_with_objects_inside_lose_rows_and_not_characters() {
+fn nested_rows_are_removed_whole() {
     let row = |n: usize| {
         let (quay, free) = (n % 31, n.is_multiple_of(2));
         format!(

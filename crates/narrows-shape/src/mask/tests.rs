@@ -53,7 +53,7 @@ fn refuses(input: impl AsRef<[u8]>, offset: usize, what: &str) {
 }
 
 #[test]
-fn the_marker_is_written_to_the_letter() {
+fn marker_text_is_exact() {
     let masked = masked(br#"["abcdefgh"]"#, &Mask::new(5, 2, 1)).expect("JSON");
     let marker = r"\n... [KIMI_PROXY_OBSERVATION_MASKED original_chars=8 head=2 tail=1] ...\n";
     assert_eq!(masked.text, format!(r#"["ab{marker}h"]"#));
@@ -61,7 +61,7 @@ fn the_marker_is_written_to_the_letter() {
 }
 
 #[test]
-fn only_strings_beyond_the_limit_are_cut() {
+fn only_strings_over_the_limit_are_cut() {
     unchanged(r#""abcde""#, "5/1/1");
     check(r#""abcdef""#, "5/1/1", r#""a<6,1,1>f""#);
     let text = |length: usize| format!("\"{}\"", "x".repeat(length));
@@ -73,7 +73,7 @@ fn only_strings_beyond_the_limit_are_cut() {
 }
 
 #[test]
-fn keys_are_left_alone() {
+fn keys_are_unchanged() {
     check(
         r#"{"a long key":"a long value","a long key":{"a long key" :["a long value"]}}"#,
         "3/1/1",
@@ -84,7 +84,7 @@ fn keys_are_left_alone() {
 }
 
 #[test]
-fn zero_or_less_is_off() {
+fn non_positive_limit_disables_masking() {
     for limits in ["0/1/1", "-1/1/1", "-4000/0/0"] {
         unchanged(r#"["abcdefgh"]"#, limits);
     }
@@ -93,7 +93,7 @@ fn zero_or_less_is_off() {
 }
 
 #[test]
-fn parts_may_be_empty_or_overlap() {
+fn head_and_tail_may_be_empty_or_overlap() {
     check(r#""abcdef""#, "5/0/0", r#""<6,0,0>""#);
     check(r#""abcdef""#, "5/0/2", r#""<6,0,2>ef""#);
     check(r#""abcdef""#, "5/2/0", r#""ab<6,2,0>""#);
@@ -105,7 +105,7 @@ fn parts_may_be_empty_or_overlap() {
 }
 
 #[test]
-fn everything_else_stays_as_it_was_written() {
+fn other_text_is_unchanged() {
     check(
         " { \"b\" : 1.0 ,\t\"a\":[ 123456789012345678901234567890 , -0.0E+5,\r\n\"\\u0041\\/b\\/c\" ] , \"a\" : null , \"s\":\"\\u004a\" }\n",
         "3/2/1",
@@ -114,7 +114,7 @@ fn everything_else_stays_as_it_was_written() {
 }
 
 #[test]
-fn an_escape_is_one_character() {
+fn escape_counts_as_one_character() {
     check(r#""\n\"\\\/\t\u00e9""#, "5/2/2", r#""\n\"<6,2,2>\t\u00e9""#);
     unchanged(r#""\n\"\\\/\t\u00e9""#, "6/2/2");
     // The backslash is escaped, and what follows it is text.
@@ -122,7 +122,7 @@ fn an_escape_is_one_character() {
 }
 
 #[test]
-fn a_surrogate_pair_is_one_character_and_a_lone_surrogate_too() {
+fn surrogate_pairs_and_lone_surrogates_count_as_one() {
     check(
         r#""a\ud834\udd1eb\uD83D\uDE00c""#,
         "4/2/2",
@@ -143,13 +143,13 @@ fn a_surrogate_pair_is_one_character_and_a_lone_surrogate_too() {
 }
 
 #[test]
-fn characters_of_several_bytes_are_one() {
+fn multi_byte_characters_count_as_one() {
     check("\"日本語é😀\"", "4/2/2", "\"日本<5,2,2>é😀\"");
     unchanged("\"日本語é😀\"", "5/2/2");
 }
 
 #[test]
-fn any_value_may_stand_alone() {
+fn any_top_level_value_is_accepted() {
     for text in [
         "null", "true", "false", "0", "-1.5e+10", "\"\"", "[]", "{}", " [ ] ", "\n{ }\t",
     ] {
@@ -159,7 +159,7 @@ fn any_value_may_stand_alone() {
 
 /// Tests pieces of every length in bytes at every offset from block boundaries.
 #[test]
-fn characters_are_told_apart_at_every_border() {
+fn characters_are_counted_at_every_block_boundary() {
     for piece in [
         "é",
         "語",
@@ -199,7 +199,7 @@ fn characters_are_told_apart_at_every_border() {
 /// The strings are long enough for the search for the tail to begin at either of the recorded
 /// positions.
 #[test]
-fn tails_are_found_wherever_the_string_ends() {
+fn tail_is_kept_wherever_the_string_ends() {
     for piece in ["x", "語", r"\n", r"ab\u00e9", r"\ud83d\ude00."] {
         let each = match piece {
             r"ab\u00e9" => 3,
@@ -224,7 +224,7 @@ fn tails_are_found_wherever_the_string_ends() {
 }
 
 #[test]
-fn depth_is_no_burden() {
+fn deep_nesting_does_not_overflow_the_stack() {
     for depth in [1, 63, 64, 65, 127, 128, 129, 10_000, 100_000] {
         let open = r#"[{"key":"#.repeat(depth);
         let close = "}]".repeat(depth);
@@ -245,14 +245,14 @@ fn depth_is_no_burden() {
 }
 
 #[test]
-fn what_is_cut_is_counted() {
+fn cut_strings_and_characters_are_counted() {
     let text = br#"{"a":"abcdef","b":["ghijkl","mno"]}"#;
     let masked = masked(text, &Mask::new(5, 2, 1)).expect("JSON");
     assert_eq!((masked.cut_strings, masked.cut_chars), (2, 6));
 }
 
 #[test]
-fn values_are_refused_where_they_go_wrong() {
+fn invalid_values_are_rejected_at_their_position() {
     const VALUE: &str = "expected a value";
     const END: &str = "unexpected end of the text, expected a value";
     refuses("", 0, END);
@@ -289,7 +289,7 @@ fn values_are_refused_where_they_go_wrong() {
 }
 
 #[test]
-fn numbers_and_words_follow_the_grammar_to_the_letter() {
+fn numbers_and_literals_follow_the_grammar() {
     const DIGIT: &str = "expected a digit in the number";
     const WORD: &str = "unknown word, expected true, false or null";
     refuses("01", 1, "unexpected text after the value");
@@ -314,7 +314,7 @@ fn numbers_and_words_follow_the_grammar_to_the_letter() {
 }
 
 #[test]
-fn strings_are_refused_where_they_go_wrong() {
+fn invalid_strings_are_rejected_at_their_position() {
     const DIGITS: &str = "a \\u escape without four hex digits";
     const END: &str = "unexpected end of the text inside a string";
     refuses("\"", 1, END);
@@ -336,7 +336,7 @@ fn strings_are_refused_where_they_go_wrong() {
 }
 
 #[test]
-fn mistakes_in_strings_are_found_at_every_place_of_a_block() {
+fn string_errors_are_found_at_every_block_offset() {
     for before in 0..200 {
         let text = |wrong: &str| format!("\"{}{wrong}{}\"", "x".repeat(before), "y".repeat(70));
         for control in ["\0", "\n", "\x1f"] {
@@ -360,7 +360,7 @@ fn mistakes_in_strings_are_found_at_every_place_of_a_block() {
 }
 
 #[test]
-fn utf8_is_checked_and_the_earlier_mistake_is_told() {
+fn invalid_utf8_is_rejected_and_first_error_is_reported() {
     const UTF8: &str = "invalid UTF-8";
     refuses(b"\"\xff\"", 1, UTF8);
     refuses(b"\"\xed\xa0\x80\"", 1, UTF8);
@@ -381,7 +381,7 @@ fn utf8_is_checked_and_the_earlier_mistake_is_told() {
 }
 
 #[test]
-fn a_mistake_has_a_line_and_a_column() {
+fn errors_have_a_line_and_column() {
     let error = masked(
         "{\n  \"é\": \"日本\",\n  \"日本\" 1\n}".as_bytes(),
         &Mask::Off,

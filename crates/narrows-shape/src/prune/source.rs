@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_tells() {
+    fn file_name_determines_the_source_type() {
         check(Some("src/main.rs"), "# Title", SourceType::Code);
         check(Some("C:\\logs\\APP.LOG"), "", SourceType::Logs);
         check(Some("/var/log/app.log.3"), "", SourceType::Logs);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mime_type_tells() {
+    fn mime_type_determines_the_source_type() {
         for (mime, expected) in [
             ("text/markdown; charset=utf-8", Some(SourceType::Docs)),
             ("TEXT/HTML", Some(SourceType::Docs)),
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_tells_where_the_name_does_not() {
+    fn content_determines_the_source_type_of_unknown_names() {
         let log = "2024-02-29 10:00:01 INFO started\nno time here\n[12:30:01.250] done\n";
         check(None, log, SourceType::Logs);
         check(Some("output"), "WARN a\nERROR b\n", SourceType::Logs);

@@ -97,7 +97,7 @@ mod tests {
     use super::DOMAINS;
 
     #[test]
-    fn the_table_is_whole() {
+    fn domain_table_is_valid() {
         assert!(DOMAINS.len() > 30, "{}", DOMAINS.len());
     }
 }

@@ -86,14 +86,14 @@ fn check(query: &str, first: &str) {
 }
 
 #[test]
-fn words_of_the_tool_find_it() {
+fn tool_is_found_by_its_words() {
     check("list issues", "list_issues");
     check("create_event", "create_event");
     check("logs of a pod", "pods_log");
 }
 
 #[test]
-fn other_words_for_the_same_find_it() {
+fn tool_is_found_by_synonyms() {
     check("get rid of that ticket", "delete_issue");
     check("which bugs are there?", "list_issues");
     check("the customer wants his money back", "create_refund");
@@ -103,7 +103,7 @@ fn other_words_for_the_same_find_it() {
 }
 
 #[test]
-fn other_languages_find_it() {
+fn tool_is_found_in_other_languages() {
     check("supprime ce ticket", "delete_issue");
     check("Lösche das Ticket", "delete_issue");
     check("¿qué facturas hay?", "list_invoices");
@@ -112,7 +112,7 @@ fn other_languages_find_it() {
 }
 
 #[test]
-fn a_contrary_tool_is_behind() {
+fn tool_with_the_opposite_action_ranks_lower() {
     let place = |query: &str, name: &str| {
         let found = found(query);
         found
@@ -129,7 +129,7 @@ fn a_contrary_tool_is_behind() {
 }
 
 #[test]
-fn several_lines_are_one_task() {
+fn multi_line_query_is_one_task() {
     let alone = found("zebra quagga");
     assert!(alone.is_empty(), "{alone:?}");
     check("zebra quagga\nmoney back", "create_refund");
@@ -137,7 +137,7 @@ fn several_lines_are_one_task() {
 }
 
 #[test]
-fn tools_of_the_right_server_are_behind_but_there() {
+fn other_tools_of_the_matching_server_rank_lower() {
     let found = found("a new event in the calendar");
     assert_eq!(found.first(), Some(&"create_event"), "{found:?}");
     assert!(found.contains(&"get_freebusy"), "{found:?}");
@@ -145,7 +145,7 @@ fn tools_of_the_right_server_are_behind_but_there() {
 }
 
 #[test]
-fn a_server_restricts() {
+fn server_filter_restricts_results() {
     let index = index(OFFICE);
     let hits = index.search("list everything new", Some(2), 10);
     assert!(!hits.is_empty());
@@ -159,7 +159,7 @@ fn a_server_restricts() {
 }
 
 #[test]
-fn the_limit_cuts_the_end_off() {
+fn limit_truncates_results() {
     let index = index(OFFICE);
     let all = index.search("create an event or list issues", None, usize::MAX);
     assert!(all.len() > 3);
@@ -171,7 +171,7 @@ fn the_limit_cuts_the_end_off() {
 }
 
 #[test]
-fn equals_stay_in_order_and_answers_the_same() {
+fn ties_are_stable_and_results_deterministic() {
     let duplicates: Catalogue<'_> = &[
         ("a", &[("go", "Goes."), ("go", "Goes.")]),
         ("a", &[("go", "Goes.")]),
@@ -185,7 +185,7 @@ fn equals_stay_in_order_and_answers_the_same() {
 }
 
 #[test]
-fn titles_and_parameters_find_tools_too() {
+fn titles_and_parameters_are_searched() {
     let parameters = [(Cow::Borrowed("x"), Cow::Borrowed("The quagga to feed."))];
     let tool = ToolText {
         server: 0,
@@ -219,7 +219,7 @@ fn titles_and_parameters_find_tools_too() {
 }
 
 #[test]
-fn nothing_and_too_much_are_no_trouble() {
+fn empty_and_oversized_indexes_can_be_searched() {
     assert!(Index::new(&[], &[]).search("anything", None, 5).is_empty());
     let lost = ToolText {
         server: 7,
@@ -250,7 +250,7 @@ fn nothing_and_too_much_are_no_trouble() {
 }
 
 #[test]
-fn the_first_sentence_ends_at_its_stop() {
+fn first_sentence_ends_at_its_full_stop() {
     assert_eq!(
         first_sentence("Reads v1.2 files. Then more.").0,
         "Reads v1.2 files."

@@ -96,7 +96,7 @@ const BOTH_WAYS: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn each_construct_is_written_and_read_back() {
+fn each_construct_round_trips() {
     for (json, toon) in BOTH_WAYS {
         assert_eq!(encode(json).as_deref(), Ok(*toon), "{json}");
         assert_eq!(decode(toon).as_deref(), Ok(*json), "{toon}");
@@ -104,7 +104,7 @@ fn each_construct_is_written_and_read_back() {
 }
 
 #[test]
-fn forms_that_only_others_write_are_read() {
+fn foreign_toon_variants_are_decoded() {
     for (toon, json) in [
         ("a: 1\n\n\nb: 2\n", r#"{"a":1,"b":2}"#),
         ("a: 1\r\nb[1]: 2\r\n", r#"{"a":1,"b":[2]}"#),
@@ -136,7 +136,7 @@ fn forms_that_only_others_write_are_read() {
 }
 
 #[test]
-fn invalid_toon_is_refused() {
+fn invalid_toon_is_rejected() {
     for toon in [
         // Lengths that do not match the number of elements.
         "a[2]: 1",
@@ -203,7 +203,7 @@ fn is_same(one: &Value, other: &Value) -> bool {
 }
 
 #[test]
-fn what_toon_would_not_keep_is_refused_and_left_as_json() {
+fn lossy_values_are_rejected_and_stay_json() {
     for (json, loss) in [
         (
             "12345678901234567890123",
@@ -240,7 +240,7 @@ fn what_toon_would_not_keep_is_refused_and_left_as_json() {
 }
 
 #[test]
-fn other_numbers_come_back_by_value() {
+fn other_numbers_round_trip_by_value() {
     for (json, toon) in [
         ("1.0", "1"),
         ("1e2", "100"),
@@ -264,7 +264,7 @@ fn other_numbers_come_back_by_value() {
 }
 
 #[test]
-fn a_negative_zero_does_not_make_toon_fail() {
+fn negative_zero_is_encoded() {
     let rows = r#"[{"id":-0,"drift":-0.0},{"id":2,"drift":-0E-7}]"#;
     assert_eq!(encode(rows).as_deref(), Ok("[2]{id,drift}:\n  0,0\n  2,0"));
     assert_eq!(shortest(rows).expect("JSON").encoding, Encoding::Toon);
@@ -274,7 +274,7 @@ fn a_negative_zero_does_not_make_toon_fail() {
 }
 
 #[test]
-fn what_is_not_json_or_toon_is_refused_with_its_place() {
+fn invalid_input_is_rejected_with_its_position() {
     match encode("{\"a\":\n nope}") {
         Err(NotEncodable::NotJson(error)) => assert_eq!((error.line, error.column), (2, 2)),
         other => panic!("{other:?}"),
@@ -303,7 +303,7 @@ fn what_is_not_json_or_toon_is_refused_with_its_place() {
 }
 
 #[test]
-fn nesting_has_a_bound_and_no_stack_is_used_beyond_it() {
+fn nesting_depth_is_limited() {
     let nested = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
     let objects = |levels: usize| format!("{}1{}", r#"{"a":"#.repeat(levels), "}".repeat(levels));
     for json in [nested(127), objects(127)] {
@@ -327,7 +327,7 @@ fn nesting_has_a_bound_and_no_stack_is_used_beyond_it() {
 }
 
 #[test]
-fn the_shorter_one_is_taken_and_json_if_they_are_equal() {
+fn shorter_encoding_is_chosen_and_json_on_a_tie() {
     for (json, encoding, text) in [
         (r#"[ 1, 2 ]"#, Encoding::Json, "[1,2]"),
         ("{}", Encoding::Json, "{}"),
@@ -366,7 +366,7 @@ fn has_one_form(number: f64) -> bool {
 }
 
 #[test]
-fn a_number_between_two_shortest_forms_is_left_as_json() {
+fn number_without_unique_shortest_form_stays_json() {
     let between: f64 = "-1440623099437940.2".parse().expect("a number");
     assert!(!has_one_form(between));
     assert!(encode("[-1440623099437940.2]").is_err());
@@ -417,7 +417,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn decoding_gives_back_what_was_encoded(value in values()) {
+    fn decode_reverses_encode(value in values()) {
         let json = value.to_string();
         let toon = encode(&json).expect("JSON of 64-bit numbers");
         let back: Value = serde_json::from_str(&decode(&toon).expect("our own TOON")).expect("JSON");
@@ -427,7 +427,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_decoded_or_refused(text in any::<String>()) {
+    fn any_text_is_decoded_or_rejected(text in any::<String>()) {
         if let Ok(json) = decode(&text) {
             prop_assert!(serde_json::from_str::<Value>(&json).is_ok());
         }

@@ -168,12 +168,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_are_sorted_for_the_binary_search() {
+    fn reserved_words_are_sorted() {
         assert!(TAKEN.is_sorted());
     }
 
     #[test]
-    fn fragments_are_decoded_and_foreign_references_have_no_pointer() {
+    fn fragments_are_decoded_and_external_references_ignored() {
         for (reference, expected) in [
             ("#", Some("")),
             ("#/$defs/A", Some("/$defs/A")),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_made_name_is_always_one() {
+    fn generated_name_is_always_an_identifier() {
         for from in [
             "", "Node", "1", "a b", "class", "Record", "ä", "$x", "string",
         ] {

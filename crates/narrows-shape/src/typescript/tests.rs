@@ -36,7 +36,7 @@ fn all(cases: &[(&str, &str)]) {
 }
 
 #[test]
-fn members_are_joined_by_semicolons_and_optional_unless_required() {
+fn members_are_separated_by_semicolons_and_optional() {
     all(&[
         (
             r#"{"type":"object","properties":{"path":{"type":"string","description":"File path"},"mode":{"type":"string"}},"required":["path"]}"#,
@@ -56,7 +56,7 @@ fn members_are_joined_by_semicolons_and_optional_unless_required() {
 }
 
 #[test]
-fn names_that_are_no_identifiers_are_quoted() {
+fn non_identifier_names_are_quoted() {
     all(&[
         (
             r#"{"properties":{"a-b":{},"1":{},"":{},"ä":{},"$x_1":{},"a\"\n\u2028":{}}}"#,
@@ -70,7 +70,7 @@ fn names_that_are_no_identifiers_are_quoted() {
 }
 
 #[test]
-fn scalars_and_types_that_nobody_knows() {
+fn scalars_are_mapped_and_unknown_types_are_unknown() {
     all(&[
         (r#"{"type":"string"}"#, "string"),
         (r#"{"type":"integer"}"#, "number"),
@@ -94,7 +94,7 @@ fn scalars_and_types_that_nobody_knows() {
 }
 
 #[test]
-fn properties_or_items_alone_imply_their_type() {
+fn type_is_inferred_from_properties_or_items() {
     all(&[
         (r#"{"properties":{"a":{"type":"string"}}}"#, "{a?: string}"),
         (r#"{"properties":{}}"#, "{}"),
@@ -112,7 +112,7 @@ fn properties_or_items_alone_imply_their_type() {
 }
 
 #[test]
-fn arrays_have_parentheses_around_a_union_or_an_intersection() {
+fn arrays_parenthesize_unions_and_intersections() {
     all(&[
         (r#"{"type":"array"}"#, "unknown[]"),
         (r#"{"type":"array","items":true}"#, "unknown[]"),
@@ -143,7 +143,7 @@ fn arrays_have_parentheses_around_a_union_or_an_intersection() {
 }
 
 #[test]
-fn tuples_in_both_spellings() {
+fn both_tuple_spellings_are_supported() {
     all(&[
         (
             r#"{"type":"array","prefixItems":[{"type":"string"},{"type":"number"}]}"#,
@@ -183,7 +183,7 @@ fn tuples_in_both_spellings() {
 }
 
 #[test]
-fn objects_without_properties_and_with_others() {
+fn objects_without_or_with_additional_properties_are_mapped() {
     all(&[
         (r#"{"type":"object"}"#, "{}"),
         (r#"{"type":"object","additionalProperties":false}"#, "{}"),
@@ -219,7 +219,7 @@ fn objects_without_properties_and_with_others() {
 }
 
 #[test]
-fn unions_are_joined_without_repeats() {
+fn unions_are_joined_without_duplicates() {
     all(&[
         (r#"{"type":["string","null"]}"#, "string | null"),
         (
@@ -387,7 +387,7 @@ fn references_are_resolved_in_place() {
 }
 
 #[test]
-fn recursion_is_by_a_named_type_declared_behind() {
+fn recursive_types_are_named_and_declared_at_the_end() {
     all(&[
         (
             r##"{"properties":{"root":{"$ref":"#/$defs/Node"}},"$defs":{"Node":{"properties":{"next":{"$ref":"#/$defs/Node"}},"description":"A node"}}}"##,
@@ -427,7 +427,7 @@ fn recursion_is_by_a_named_type_declared_behind() {
 }
 
 #[test]
-fn a_type_that_is_only_itself_says_nothing() {
+fn self_referential_type_is_unknown() {
     all(&[
         (r##"{"$ref":"#"}"##, "unknown"),
         (
@@ -452,7 +452,7 @@ fn a_type_that_is_only_itself_says_nothing() {
 }
 
 #[test]
-fn an_unresolvable_reference_is_called_by_its_last_segment() {
+fn unresolvable_reference_uses_its_last_segment() {
     all(&[
         (r##"{"$ref":"#/$defs/Missing"}"##, "Missing"),
         (
@@ -476,7 +476,7 @@ fn an_unresolvable_reference_is_called_by_its_last_segment() {
 }
 
 #[test]
-fn descriptions_are_folded_and_cannot_end_the_comment() {
+fn descriptions_are_folded_and_cannot_close_the_comment() {
     all(&[
         (
             r#"{"type":"string","description":" two\n\t words\r\nand\u2028a line \u001b[1m"}"#,
@@ -497,7 +497,7 @@ fn descriptions_are_folded_and_cannot_end_the_comment() {
 }
 
 #[test]
-fn long_descriptions_are_cut_in_characters() {
+fn long_descriptions_are_truncated_by_characters() {
     let schema =
         |description: &str| format!(r#"{{"type":"string","description":"{description}"}}"#);
     let at = |length| "ä".repeat(length);
@@ -523,7 +523,7 @@ fn long_descriptions_are_cut_in_characters() {
 }
 
 #[test]
-fn constraints_are_short_comments_before_the_description() {
+fn constraints_precede_the_description() {
     let zod = r#"{"type":"integer","minimum":-9007199254740991,"maximum":9007199254740991}"#;
     let long = format!(r#"{{"default":"{}"}}"#, "x".repeat(1000));
     for (schema, expected) in [

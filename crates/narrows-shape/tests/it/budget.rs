@@ -12,19 +12,19 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn any_text_fits(text in text(), goal in goal(), source in 0..4_usize, budget in budget()) {
+    fn any_text_fits_its_budget(text in text(), goal in goal(), source in 0..4_usize, budget in budget()) {
         let source = narrows_shape::prune::SourceType::ALL.get(source).copied();
         hold(&text, goal.as_deref(), source, budget);
     }
 
     #[test]
-    fn any_json_fits(json in json(), goal in goal(), budget in budget()) {
+    fn any_json_fits_its_budget(json in json(), goal in goal(), budget in budget()) {
         hold(&json, goal.as_deref(), None, budget);
     }
 }
 
 #[test]
-fn results_of_tools_fit() {
+fn tool_results_fit_their_budget() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/results");
     let mut count = 0;
     for entry in fs::read_dir(&folder).expect("a folder of fixtures") {
@@ -45,7 +45,7 @@ fn results_of_tools_fit() {
 }
 
 #[test]
-fn hostile_json_fits() {
+fn hostile_json_fits_its_budget() {
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     let deep_objects = format!("{}1{}", "{\"a\":".repeat(10_000), "}".repeat(10_000));
     let long_number = format!("[{}, 2]", "1".repeat(10_000));

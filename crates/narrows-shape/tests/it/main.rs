@@ -29,41 +29,41 @@ fn replay(target: &str, check: fn(&[u8])) {
 }
 
 #[test]
-fn texts_of_the_corpus_within_a_budget() {
+fn corpus_texts_fit_a_budget() {
     replay("budget", invariants::budget::check);
 }
 
 #[test]
-fn digests_of_the_corpus() {
+fn corpus_digests_match() {
     replay("digest", invariants::digest::check);
 }
 
 #[test]
-fn masks_of_the_corpus() {
+fn corpus_masks_match() {
     replay("mask", invariants::mask::check);
 }
 
 #[test]
-fn texts_of_the_corpus_pruned() {
+fn corpus_texts_are_pruned() {
     replay("prune", invariants::prune::check);
 }
 
 #[test]
-fn texts_of_the_corpus_queried() {
+fn corpus_texts_are_queried() {
     replay("query", invariants::query::check);
 }
 
 #[test]
-fn catalogues_of_the_corpus_searched() {
+fn corpus_catalogues_are_searched() {
     replay("search", invariants::search::check);
 }
 
 #[test]
-fn texts_of_the_corpus_as_toon() {
+fn corpus_texts_are_encoded_as_toon() {
     replay("toon", invariants::toon::check);
 }
 
 #[test]
-fn schemas_of_the_corpus() {
+fn corpus_schemas_become_typescript() {
     replay("typescript", invariants::typescript::check);
 }

@@ -10,13 +10,13 @@ use crate::invariants::mask::{check, check_answer};
 
 proptest! {
     #[test]
-    fn any_text_is_masked_as_the_rules_say(text in json_text(), limits in limits()) {
+    fn any_text_is_masked_by_the_rules(text in json_text(), limits in limits()) {
         prop_assert!(mask(text.as_bytes(), &Mask::Off).is_ok());
         check(&[&limits[..], text.as_bytes()].concat());
     }
 
     #[test]
-    fn a_tree_would_be_masked_alike(text in json_text(), [max, head, tail] in limits()) {
+    fn masking_agrees_with_a_parsed_tree(text in json_text(), [max, head, tail] in limits()) {
         let [max, head, tail] = [max, head, tail].map(usize::from);
         // `serde_json` rejects unpaired surrogates and numbers beyond a float.
         if let Some(expected) = through_a_tree(&text, max, head, tail) {
@@ -26,12 +26,12 @@ proptest! {
     }
 
     #[test]
-    fn broken_texts_are_judged_as_serde_json_does(bytes in nearly_json(), limits in limits()) {
+    fn truncated_texts_are_judged_as_by_serde_json(bytes in nearly_json(), limits in limits()) {
         check(&[&limits[..], &bytes].concat());
     }
 
     #[test]
-    fn garbage_is_judged_as_serde_json_does(
+    fn arbitrary_bytes_are_judged_as_by_serde_json(
         text in "[\\[\\]{}\",:\\\\ue0-9.+ tfnrualse\\-]{0,12}", bytes in prop::collection::vec(any::<u8>(), 0..200)
     ) {
         check(&[b"\x03\x01\x01", text.as_bytes()].concat());
@@ -44,7 +44,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn answers_in_pieces_are_masked_like_their_parts(
+    fn chunked_responses_are_masked_like_whole_ones(
         text in answer(),
         limits in prop_oneof![limits().prop_map(|limits| limits.map(usize::from)), [0_usize..4000, 0_usize..3000, 0_usize..3000]],
         sizes in piece_sizes(),
@@ -53,7 +53,7 @@ proptest! {
     }
 
     #[test]
-    fn broken_answers_are_judged_like_whole_texts(
+    fn truncated_responses_are_judged_like_whole_texts(
         text in answer(), changes in changes(), limits in limits(), sizes in piece_sizes(),
     ) {
         check_answer(&changed(text, changes), mask_of(limits.map(usize::from)), &sizes);

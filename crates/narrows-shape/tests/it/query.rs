@@ -71,7 +71,7 @@ fn texts() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn a_query_is_answered_or_refused(
+    fn any_query_is_answered_or_rejected(
         arguments in proptest::collection::vec(arguments(), 1..4),
         text in texts(),
     ) {
@@ -80,7 +80,7 @@ proptest! {
     }
 
     #[test]
-    fn bytes_of_any_kind_are_answered_or_refused(data in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_are_answered_or_rejected(data in proptest::collection::vec(any::<u8>(), 0..200)) {
         invariants::query::check(&data);
     }
 }

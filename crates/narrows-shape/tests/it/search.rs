@@ -39,12 +39,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn any_catalogue_is_searched(head in ".{0,2}", catalogue in text(0..60), query in text(0..30)) {
+    fn any_catalogue_can_be_searched(head in ".{0,2}", catalogue in text(0..60), query in text(0..30)) {
         invariants::search::check(format!("{head}\n{catalogue}\n\n{query}").as_bytes());
     }
 
     #[test]
-    fn any_bytes_are_searched(data in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn any_bytes_can_be_searched(data in prop::collection::vec(any::<u8>(), 0..400)) {
         invariants::search::check(&data);
     }
 }

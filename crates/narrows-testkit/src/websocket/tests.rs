@@ -17,7 +17,7 @@ async fn read_all(from: Role, mut bytes: &[u8]) -> Result<Vec<Message>, String> 
 }
 
 #[test]
-fn frames_are_those_of_the_rfc() {
+fn frames_match_the_rfc() {
     let hello = Frame::new(TEXT, "Hello");
     assert_eq!(hello.encode(), b"\x81\x05Hello");
     assert_eq!(
@@ -38,7 +38,7 @@ fn frames_are_those_of_the_rfc() {
 }
 
 #[tokio::test]
-async fn frames_of_every_length_come_back() {
+async fn frames_of_every_length_round_trip() {
     for length in [0, 1, 125, 126, 65535, 65536, 100_000] {
         let frame = Frame::new(BINARY, vec![7; length]);
         for frame in [frame.clone(), frame.masked(MASK)] {
@@ -52,7 +52,7 @@ async fn frames_of_every_length_come_back() {
 }
 
 #[tokio::test]
-async fn fragments_are_put_together_around_control_frames() {
+async fn fragments_are_reassembled_around_control_frames() {
     let mut bytes = Vec::new();
     for frame in Frame::fragments(TEXT, "aäö".as_bytes(), 2) {
         bytes.extend(frame.encode());
@@ -79,7 +79,7 @@ async fn fragments_are_put_together_around_control_frames() {
 }
 
 #[tokio::test]
-async fn what_the_rfc_forbids_is_found() {
+async fn rfc_violations_are_detected() {
     let cases: [(&[u8], &str); 12] = [
         (b"\xc1\x00", "a reserved bit is set"),
         (b"\x83\x00", "an unknown opcode"),

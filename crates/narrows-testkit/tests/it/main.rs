@@ -1,11 +1,11 @@
 //! Tests of the test kit itself: its clients against its server.
 
-mod alike;
 mod over_http;
 mod over_rpc;
 mod over_sse;
 mod over_stdio;
 mod over_websocket;
+mod transport_parity;
 
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::request;
 
 #[tokio::test]
-async fn sessions_are_opened_asked_for_and_closed() {
+async fn sessions_are_opened_required_and_closed() {
     let server = Script::new("alpha")
         .plain_tool("a")
         .on_tool("a", [Step::ForgetSessions])
@@ -60,7 +60,7 @@ async fn sessions_are_opened_asked_for_and_closed() {
 }
 
 #[tokio::test]
-async fn what_precedes_an_answer_makes_it_a_stream() {
+async fn messages_before_a_response_start_a_stream() {
     let steps = [
         Step::notify("notifications/message", r#"{"a":"1\n2"}"#),
         Step::ask("roots/list", "{}"),
@@ -94,7 +94,7 @@ async fn what_precedes_an_answer_makes_it_a_stream() {
 }
 
 #[tokio::test]
-async fn a_get_hears_what_belongs_to_no_call() {
+async fn get_receives_messages_outside_calls() {
     let notice = Step::notify("notifications/tools/list_changed", "{}");
     let server = Script::new("alpha").after_initialized([notice]).install();
     let served = server.serve_http().await;
@@ -117,7 +117,7 @@ async fn a_get_hears_what_belongs_to_no_call() {
 }
 
 #[tokio::test]
-async fn failures_of_http_are_at_hand() {
+async fn http_failures_can_be_scripted() {
     let status = Step::Status {
         code: 503,
         headers: vec![("retry-after".into(), "1".into())],
@@ -169,7 +169,7 @@ async fn failures_of_http_are_at_hand() {
 }
 
 #[tokio::test]
-async fn a_client_keeps_its_session_and_its_headers() {
+async fn client_keeps_its_session_and_headers() {
     let script = Script::new("alpha")
         .plain_tool("busy")
         .on_tool(

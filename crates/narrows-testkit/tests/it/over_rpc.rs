@@ -10,7 +10,7 @@ async fn post(http: &mut Http, message: &Value) -> Response {
 }
 
 #[tokio::test]
-async fn a_post_is_answered_with_one_body() {
+async fn post_returns_one_body() {
     let status = Step::Status {
         code: 503,
         headers: Vec::new(),
@@ -60,7 +60,7 @@ async fn a_post_is_answered_with_one_body() {
 }
 
 #[tokio::test]
-async fn what_has_no_answer_is_accepted_in_other_ways_too() {
+async fn accepted_status_of_notifications_is_configurable() {
     let server = Script::new("alpha").with(|script| script.rpc.accepted = 204);
     let server = server.install();
     let served = server.serve_http().await;

@@ -68,7 +68,7 @@ async fn posts_are_accepted_and_answered_on_the_stream() {
 }
 
 #[tokio::test]
-async fn the_endpoint_is_said_in_any_form() {
+async fn endpoint_event_supports_any_format() {
     let server = |endpoint| Script::new("alpha").with(|script| script.sse.endpoint = endpoint);
     let text = Endpoint::Text("/messages?session_id={id}".into());
     for endpoint in [Endpoint::Path, Endpoint::Relative, Endpoint::Url, text] {
@@ -109,7 +109,7 @@ async fn check_form(options: SseOptions, expected: &str) {
 }
 
 #[tokio::test]
-async fn events_have_any_form_that_there_is() {
+async fn events_support_any_format() {
     let options = SseOptions::default();
     let plain = concat!(
         "event: endpoint\ndata: /messages?session_id=alpha-stream-1\n\n",
@@ -147,7 +147,7 @@ async fn events_have_any_form_that_there_is() {
 }
 
 #[tokio::test]
-async fn all_forms_at_once_are_still_understood() {
+async fn all_formats_can_be_combined() {
     for line_end in [LineEnd::Lf, LineEnd::Cr, LineEnd::CrLf] {
         let options = SseOptions {
             line_end,
@@ -169,7 +169,7 @@ async fn all_forms_at_once_are_still_understood() {
 }
 
 #[tokio::test]
-async fn the_older_transport_is_found_where_the_newer_one_would_be() {
+async fn older_transport_is_detected_at_the_newer_path() {
     for code in [405, 404] {
         let server = Script::new("alpha")
             .with(|script| script.sse.at_mcp = Some(code))
@@ -184,7 +184,7 @@ async fn the_older_transport_is_found_where_the_newer_one_would_be() {
 }
 
 #[tokio::test]
-async fn failures_of_posts_and_streams_are_at_hand() {
+async fn post_and_stream_failures_can_be_scripted() {
     let notice = || Step::notify("notifications/message", "{}");
     let server = Script::new("alpha")
         .on("status", [status(503)])

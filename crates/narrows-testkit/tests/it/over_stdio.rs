@@ -44,7 +44,7 @@ async fn lists_and_results_are_served_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn lists_come_in_pages_and_change() {
+async fn lists_are_paginated_and_can_change() {
     let lists = Lists {
         tools: vec![r#"{"name":"new"}"#.into()],
         ..Lists::default()
@@ -76,7 +76,7 @@ async fn lists_come_in_pages_and_change() {
 }
 
 #[tokio::test]
-async fn calls_wait_for_their_release_side_by_side() {
+async fn calls_wait_for_release_in_parallel() {
     let steps = [
         Step::Reach("in".into()),
         Step::Wait("go".into()),
@@ -99,7 +99,7 @@ async fn calls_wait_for_their_release_side_by_side() {
 }
 
 #[tokio::test]
-async fn clients_are_asked_and_told() {
+async fn server_sends_requests_and_notifications() {
     let steps = [
         Step::Progress {
             progress: 1,
@@ -137,7 +137,7 @@ async fn clients_are_asked_and_told() {
 }
 
 #[tokio::test]
-async fn misbehaviour_is_at_hand() {
+async fn misbehaviour_can_be_scripted() {
     let server = Script::new("alpha")
         .plain_tool("die")
         .plain_tool("exit")
@@ -192,7 +192,7 @@ async fn misbehaviour_is_at_hand() {
 }
 
 #[tokio::test]
-async fn a_server_can_refuse_to_go() {
+async fn server_can_refuse_to_exit() {
     let server = Script::new("alpha").with(|script| {
         script.ignore_sigterm = true;
         script.ignore_eof = true;
@@ -223,7 +223,7 @@ async fn content_length_frames_work_on_both_sides() {
 }
 
 #[tokio::test]
-async fn surroundings_are_told() {
+async fn environment_is_reported() {
     let server = Script::new("alpha")
         .plain_tool("where")
         .on_tool("where", [Step::ReplyEnvironment])

@@ -30,7 +30,7 @@ fn close(code: u16, reason: &str) -> Message {
 }
 
 #[tokio::test]
-async fn the_handshake_is_the_rfcs() {
+async fn handshake_follows_the_rfc() {
     let (server, served) = serve(Script::new("alpha")).await;
     let connect = async |headers: &[_]| handshake(&served, headers).await;
     let origin = ("origin", "http://some.example");
@@ -64,7 +64,7 @@ async fn the_handshake_is_the_rfcs() {
 }
 
 #[tokio::test]
-async fn messages_go_both_ways_as_they_are() {
+async fn messages_pass_unchanged_both_ways() {
     let result = r#"{"content":[ ],"x":1e5,"y":"ä"}"#;
     let script = Script::new("alpha")
         .at_start([Step::Say("Welcome!".into())])
@@ -86,7 +86,7 @@ async fn messages_go_both_ways_as_they_are() {
 }
 
 #[tokio::test]
-async fn pings_are_answered_or_not() {
+async fn pings_are_answered_or_ignored() {
     let (server, served) = serve(with(WebSocketOptions::default())).await;
     let mut client = WebSocket::connect(served.address(), "/ws").await;
     client.send_frame(Frame::new(PING, "p")).await;
@@ -108,7 +108,7 @@ async fn pings_are_answered_or_not() {
 }
 
 #[tokio::test]
-async fn messages_come_in_fragments_with_pings_between() {
+async fn fragmented_messages_with_pings_are_reassembled() {
     let options = WebSocketOptions {
         fragment: 20,
         piece: 3,
@@ -143,7 +143,7 @@ async fn messages_come_in_fragments_with_pings_between() {
 }
 
 #[tokio::test]
-async fn characters_are_cut_between_frames() {
+async fn characters_may_be_split_across_frames() {
     let (_server, served) = serve(with(WebSocketOptions {
         fragment: 1,
         ..WebSocketOptions::default()
@@ -155,7 +155,7 @@ async fn characters_are_cut_between_frames() {
 }
 
 #[tokio::test]
-async fn the_server_ends_it_in_any_way() {
+async fn server_can_close_in_any_way() {
     let goodbye = Step::Close {
         code: 4001,
         reason: "enough".into(),
@@ -202,7 +202,7 @@ async fn the_server_ends_it_in_any_way() {
 }
 
 #[tokio::test]
-async fn the_client_ends_it_in_any_way() {
+async fn client_can_close_in_any_way() {
     let (server, served) = serve(Script::new("alpha")).await;
     let connect = || WebSocket::connect(served.address(), "/ws");
 

@@ -5,7 +5,7 @@ fn below(chain: &str, file: Option<&Path>) -> Option<Recursion> {
 }
 
 #[test]
-fn a_configuration_is_found_again_at_any_depth() {
+fn repeated_configuration_is_detected_at_any_depth() {
     let (one, other) = (Path::new("/etc/hosts"), Path::new("/etc/passwd"));
     let top = Ancestry::new(None, Some(one));
     assert_eq!(top.recursion(), None);
@@ -18,7 +18,7 @@ fn a_configuration_is_found_again_at_any_depth() {
 }
 
 #[test]
-fn a_path_is_the_same_however_it_is_written() {
+fn equivalent_paths_are_equal() {
     let plain = Ancestry::new(None, Some(Path::new("/etc/hosts")));
     let round = Path::new("/etc/../etc/./hosts");
     let chain = plain.for_children("a");
@@ -29,13 +29,13 @@ fn a_path_is_the_same_however_it_is_written() {
 }
 
 #[test]
-fn the_built_in_default_starts_nothing_and_is_never_the_same() {
+fn built_in_default_is_never_a_repetition() {
     let chain = Ancestry::new(None, None).for_children("a");
     assert_eq!(below(&chain, None), None);
 }
 
 #[test]
-fn a_chain_of_different_configurations_comes_to_an_end() {
+fn chain_of_different_configurations_is_limited() {
     let mut chain = None;
     let mut depth = 0;
     loop {
@@ -61,14 +61,14 @@ fn requests_carry_the_marks_of_the_whole_chain() {
 }
 
 #[test]
-fn any_text_in_the_environment_makes_a_header() {
+fn any_environment_text_gives_a_valid_header() {
     let ancestry = Ancestry::new(Some("ä\n\u{0}x.y z,,;.,a.b.c"), None);
     assert_eq!(ancestry.header("m"), "x,,a,m");
     assert_eq!(ancestry.for_children("m"), "x.yz,.,a.bc,m");
 }
 
 #[test]
-fn a_plain_request_carries_all_marks_that_it_came_with() {
+fn plain_request_keeps_all_its_marks() {
     let own = HeaderValue::from_static("top,me");
     for (came_with, expected) in [
         ("a", Some("a,top,me")),

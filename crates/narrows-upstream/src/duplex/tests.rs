@@ -138,7 +138,7 @@ fn call(params: Value, origin: Option<Origin>) -> Outgoing<'static> {
 }
 
 #[tokio::test]
-async fn answers_find_their_requests_whatever_their_order() {
+async fn responses_match_requests_in_any_order() {
     let (link, mut server, _) = open().await;
     let ask = |n: u64| {
         let link = link.clone();
@@ -162,7 +162,7 @@ async fn answers_find_their_requests_whatever_their_order() {
 }
 
 #[tokio::test]
-async fn progress_reaches_its_owner_under_its_own_token() {
+async fn progress_reaches_its_caller_under_its_own_token() {
     let (link, mut server, _) = open().await;
     let (sink, mut events) = EventSink::channel(8);
     let task = {
@@ -197,7 +197,7 @@ async fn progress_reaches_its_owner_under_its_own_token() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn progress_prolongs_and_a_timeout_cancels() {
+async fn progress_extends_the_timeout_and_expiry_cancels() {
     let (link, mut server, _) = open().await;
     let (sink, _events) = EventSink::channel(8);
     let task = {
@@ -230,7 +230,7 @@ async fn progress_prolongs_and_a_timeout_cancels() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_dropped_is_cancelled_with_the_clients_reason() {
+async fn dropped_call_is_cancelled_with_the_clients_reason() {
     let (link, mut server, _) = open().await;
     let (sink, _events) = EventSink::channel(8);
     let origin = origin(1, &sink);
@@ -256,7 +256,7 @@ async fn a_call_that_is_dropped_is_cancelled_with_the_clients_reason() {
 }
 
 #[tokio::test]
-async fn a_question_goes_to_the_only_session_that_calls() {
+async fn server_request_goes_to_the_only_calling_session() {
     let (link, mut server, heard) = open().await;
     let (sink, mut events) = EventSink::channel(8);
     server.send(json!({"jsonrpc":"2.0","id":"before","method":"roots/list"}));
@@ -291,7 +291,7 @@ async fn a_question_goes_to_the_only_session_that_calls() {
 }
 
 #[tokio::test]
-async fn a_question_with_two_possible_owners_is_refused() {
+async fn ambiguous_server_request_is_rejected() {
     let (link, mut server, heard) = open().await;
     let (sink, mut events) = EventSink::channel(8);
     for session in [1, 2] {
@@ -316,7 +316,7 @@ async fn a_question_with_two_possible_owners_is_refused() {
 }
 
 #[tokio::test]
-async fn a_question_can_be_withdrawn() {
+async fn server_request_can_be_cancelled() {
     let (link, mut server, _) = open().await;
     let (sink, mut events) = EventSink::channel(8);
     {
@@ -337,7 +337,7 @@ async fn a_question_can_be_withdrawn() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_link_ends_every_call() {
+async fn end_of_link_ends_every_call() {
     let (link, mut server, _) = open().await;
     let task = {
         let link = link.clone();
@@ -360,7 +360,7 @@ async fn the_end_of_the_link_ends_every_call() {
 }
 
 #[tokio::test]
-async fn what_nobody_took_was_not_sent() {
+async fn undelivered_call_is_reported_as_not_sent() {
     let (link, server, _) = open().await;
     let ServerEnd { to_link, from_link } = server;
     // The channel to the server is closed, but the reason for it arrives later.
@@ -379,7 +379,7 @@ async fn what_nobody_took_was_not_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_what_can_be_read_is_a_sign_of_life() {
+async fn only_readable_messages_count_as_activity() {
     let (link, server, _) = open().await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     let then = Instant::now();
@@ -393,7 +393,7 @@ async fn only_what_can_be_read_is_a_sign_of_life() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_never_answers_initialize_is_given_up() {
+async fn unanswered_initialize_times_out() {
     let (channel, _server) = channel();
     let hello = ClientHello {
         capabilities: Raw::empty_object(),
@@ -417,7 +417,7 @@ async fn a_server_that_never_answers_initialize_is_given_up() {
 }
 
 #[tokio::test]
-async fn closing_a_link_waits_even_if_its_end_was_noticed_first() {
+async fn close_waits_even_if_the_link_has_ended() {
     let (mut channel, server) = channel();
     let (cleared, clearing) = (
         Arc::new(tokio::sync::Notify::new()),
@@ -464,7 +464,7 @@ async fn closing_a_link_waits_even_if_its_end_was_noticed_first() {
 }
 
 #[tokio::test]
-async fn what_a_given_up_call_still_says_goes_to_nobody_else() {
+async fn late_messages_of_an_abandoned_call_are_dropped() {
     let (link, mut server, heard) = open().await;
     let (sink, mut events) = EventSink::channel(8);
     let first = {
@@ -495,7 +495,7 @@ async fn what_a_given_up_call_still_says_goes_to_nobody_else() {
 }
 
 #[test]
-fn unreadable_messages_are_quoted_escaped_and_cut() {
+fn unreadable_messages_are_quoted_and_truncated() {
     let error = narrows_wire::decode("x".into()).expect_err("it is no JSON");
     let quoter = MessageQuoter {
         is_stdout: true,

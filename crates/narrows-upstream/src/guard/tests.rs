@@ -14,7 +14,7 @@ use crate::process::MARK;
 
 #[test]
 #[ignore = "the body of the guard process, started by the other tests"]
-fn as_the_guard() {
+fn guard_process() {
     run().expect("the guard runs");
 }
 
@@ -23,7 +23,7 @@ fn start() -> Guard {
         .split_once("::")
         .expect("a crate's name first")
         .1;
-    let test = format!("{name}::as_the_guard");
+    let test = format!("{name}::guard_process");
     let own = std::env::current_exe().expect("we run");
     let words = ["--exact", &test, "--ignored", "--nocapture"].map(OsString::from);
     let command: Vec<OsString> = std::iter::once(own.into()).chain(words).collect();
@@ -56,7 +56,7 @@ async fn pids(folder: &Folder) -> Vec<u32> {
 }
 
 #[tokio::test]
-async fn groups_and_their_trees_end_with_the_gateway() {
+async fn process_groups_end_with_the_gateway() {
     let folder = Folder::new();
     let guard = start();
     let file = folder.file("pids");
@@ -78,7 +78,7 @@ async fn groups_and_their_trees_end_with_the_gateway() {
 }
 
 #[tokio::test]
-async fn what_ignores_sigterm_is_killed() {
+async fn processes_that_ignore_sigterm_are_killed() {
     let folder = Folder::new();
     let guard = start();
     let script = format!(
@@ -92,7 +92,7 @@ async fn what_ignores_sigterm_is_killed() {
 }
 
 #[tokio::test]
-async fn orphans_are_found_by_the_mark_even_unwatched() {
+async fn unwatched_orphans_are_found_by_the_mark() {
     let folder = Folder::new();
     let guard = start();
     // The leader exits before the guard watches it, as if the gateway had died in between.
@@ -107,7 +107,7 @@ async fn orphans_are_found_by_the_mark_even_unwatched() {
 }
 
 #[tokio::test]
-async fn a_released_group_is_left_alone() {
+async fn released_group_is_not_killed() {
     let folder = Folder::new();
     let guard = start();
     let script = format!(
@@ -126,7 +126,7 @@ async fn a_released_group_is_left_alone() {
 }
 
 #[tokio::test]
-async fn signals_to_the_gateway_do_not_end_the_guard() {
+async fn signals_to_the_gateway_do_not_stop_the_guard() {
     let folder = Folder::new();
     let guard = start();
     let process = guard_pid(&guard);
@@ -146,7 +146,7 @@ async fn signals_to_the_gateway_do_not_end_the_guard() {
 }
 
 #[tokio::test]
-async fn a_lost_guard_is_survived() {
+async fn gateway_survives_a_killed_guard() {
     let guard = start();
     let process = guard_pid(&guard);
     kill(process, Signal::KILL);
@@ -160,7 +160,7 @@ async fn a_lost_guard_is_survived() {
 }
 
 #[tokio::test]
-async fn a_stopped_guard_stops_nobody() {
+async fn stopped_guard_does_not_block_the_gateway() {
     let guard = start();
     let process = guard_pid(&guard);
     kill(process, Signal::STOP);
@@ -172,13 +172,13 @@ async fn a_stopped_guard_stops_nobody() {
 }
 
 #[test]
-fn a_guard_without_a_command_is_refused() {
+fn guard_without_a_command_is_rejected() {
     assert!(Guard::start(&[]).is_err());
     assert!(Guard::start(&["/no/such/guard".into()]).is_err());
 }
 
 #[test]
-fn orders_that_make_no_sense_are_passed_over() {
+fn invalid_guard_messages_are_ignored() {
     let orders = "=mark\n\n+\n+x\n+0\n+1\n-5\n?7\n+4000001\n+4000002\n-4000001\né\n";
     let tree = format!("{:?}", read_commands(orders.as_bytes()));
     assert!(

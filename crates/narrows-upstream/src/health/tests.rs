@@ -45,7 +45,7 @@ async fn given_up(liveness: &Liveness, answered: u32, delay: Duration) -> (u64, 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_server_is_asked_and_given_up_after_as_many_failures_as_configured() {
+async fn silent_server_is_dropped_after_the_configured_failures() {
     let liveness = Liveness::new();
     let (after, detail, asked) = given_up(&liveness, 0, Duration::ZERO).await;
     assert_eq!(detail, "it did not answer 3 health checks (10 s each)");
@@ -54,7 +54,7 @@ async fn a_silent_server_is_asked_and_given_up_after_as_many_failures_as_configu
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_makes_good_what_was_missed() {
+async fn response_resets_the_failure_count() {
     let liveness = Liveness::new();
     let (after, _, asked) = given_up(&liveness, 5, seconds(9)).await;
     // Five rounds of 30 s of silence and 9 s until the response.
@@ -62,7 +62,7 @@ async fn an_answer_makes_good_what_was_missed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn any_message_is_a_sign_of_life() {
+async fn any_message_counts_as_a_sign_of_life() {
     let liveness = Arc::new(Liveness::new());
     let speaker = liveness.clone();
     let speaking = tokio::spawn(async move {
@@ -77,7 +77,7 @@ async fn any_message_is_a_sign_of_life() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_late_message_ends_the_count_as_well() {
+async fn late_message_resets_the_failure_count() {
     let liveness = Arc::new(Liveness::new());
     let speaker = liveness.clone();
     // Two pings have been missed by then, at 40 and 50 s.
@@ -91,7 +91,7 @@ async fn a_late_message_ends_the_count_as_well() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_answers_ever_slower_is_given_up_when_it_is_too_slow() {
+async fn server_with_growing_latency_is_dropped_at_the_limit() {
     let liveness = Arc::new(Liveness::new());
     let asked = AtomicU32::new(0);
     let ping = |limit| {
@@ -111,7 +111,7 @@ async fn a_server_that_answers_ever_slower_is_given_up_when_it_is_too_slow() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_at_work_may_be_silent_for_longer_but_not_for_ever() {
+async fn busy_server_gets_a_longer_but_limited_timeout() {
     let liveness = Liveness::new();
     let work = liveness.in_flight();
     let (after, _, asked) = given_up(&liveness, 0, Duration::ZERO).await;
@@ -121,7 +121,7 @@ async fn a_server_at_work_may_be_silent_for_longer_but_not_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn work_over_another_link_to_the_same_server_counts() {
+async fn work_on_another_link_to_the_same_server_counts() {
     let (watched, other) = (Liveness::new(), Liveness::new());
     let work = ActiveRequests::default();
     watched.share(&work);
@@ -135,7 +135,7 @@ async fn work_over_another_link_to_the_same_server_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_nothing_came_for_counts_once_for_all_that_waited_with_it() {
+async fn concurrent_call_timeouts_count_once() {
     let liveness = Arc::new(Liveness::new());
     let caller = liveness.clone();
     tokio::spawn(async move {
@@ -156,7 +156,7 @@ async fn a_call_that_nothing_came_for_counts_once_for_all_that_waited_with_it() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_counts_for_nothing_if_anything_came_since_it_was_sent() {
+async fn call_timeout_is_ignored_after_later_activity() {
     let liveness = Arc::new(Liveness::new());
     let caller = liveness.clone();
     tokio::spawn(async move {
@@ -171,7 +171,7 @@ async fn a_call_counts_for_nothing_if_anything_came_since_it_was_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_alone_can_be_enough() {
+async fn call_timeouts_alone_can_drop_a_server() {
     let liveness = Arc::new(Liveness::new());
     let caller = liveness.clone();
     let health = HealthSettings {
@@ -189,7 +189,7 @@ async fn calls_alone_can_be_enough() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_ping_that_fails_at_once_gives_the_server_no_less_time() {
+async fn immediate_ping_failure_does_not_shorten_the_limit() {
     let liveness = Liveness::new();
     let began = Instant::now();
     watch(&liveness, &settings(), |_| async {}).await;
@@ -197,7 +197,7 @@ async fn a_ping_that_fails_at_once_gives_the_server_no_less_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_an_interval_nobody_asks() {
+async fn no_pings_are_sent_without_an_interval() {
     let liveness = Liveness::new();
     let health = HealthSettings {
         interval: None,

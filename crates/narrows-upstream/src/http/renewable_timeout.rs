@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn renewals_move_the_end() {
+    async fn renewal_extends_the_deadline() {
         let timeout = RenewableTimeout::new(Duration::from_secs(10));
         let timers = Arc::default();
         let start = Instant::now();
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn work_that_is_done_in_time_is_not_cut_off() {
+    async fn work_done_in_time_is_not_aborted() {
         for limit in [Duration::from_secs(10), Duration::MAX] {
             let timeout = RenewableTimeout::new(limit);
             let timers = Arc::default();

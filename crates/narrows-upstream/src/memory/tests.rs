@@ -16,7 +16,7 @@ fn message(bytes: usize) -> Bytes {
 }
 
 #[test]
-fn a_charge_lasts_as_long_as_the_last_slice() {
+fn charge_lasts_until_the_last_slice_is_dropped() {
     let memory = memory();
     let client = memory.client();
     let held = client.responses.hold(message(50_000));
@@ -33,7 +33,7 @@ fn a_charge_lasts_as_long_as_the_last_slice() {
 }
 
 #[test]
-fn a_client_holds_no_more_than_a_quarter() {
+fn client_uses_at_most_a_quarter() {
     let memory = memory();
     let [one, other] = [memory.client(), memory.client()];
     let mut permit = one.requests.permit();
@@ -50,7 +50,7 @@ fn a_client_holds_no_more_than_a_quarter() {
 }
 
 #[test]
-fn all_clients_together_hold_no_more_than_the_budget() {
+fn all_clients_together_stay_within_the_budget() {
     let memory = memory();
     let clients: Vec<ClientMemory> = (0..5).map(|_| memory.client()).collect();
     let mut permits: Vec<_> = clients
@@ -66,7 +66,7 @@ fn all_clients_together_hold_no_more_than_the_budget() {
 }
 
 #[tokio::test]
-async fn whoever_waits_goes_on_when_memory_is_released() {
+async fn waiting_client_continues_when_memory_is_released() {
     let memory = memory();
     let client = memory.client();
     // Holds the only overdraft permit, so that no client can exceed the limit.
@@ -84,7 +84,7 @@ async fn whoever_waits_goes_on_when_memory_is_released() {
 }
 
 #[tokio::test]
-async fn half_read_responses_do_not_wait_for_each_other() {
+async fn half_read_responses_do_not_deadlock() {
     let memory = memory();
     let client = memory.client();
     let mut permits: Vec<_> = (0..4).map(|_| client.responses.permit()).collect();
@@ -102,7 +102,7 @@ async fn half_read_responses_do_not_wait_for_each_other() {
 }
 
 #[tokio::test]
-async fn a_charge_beyond_the_limit_is_told() {
+async fn charge_beyond_the_limit_is_reported() {
     let memory = memory();
     let clients: Vec<ClientMemory> = (0..5).map(|_| memory.client()).collect();
     let held: Vec<_> = (clients.iter())
@@ -116,7 +116,7 @@ async fn a_charge_beyond_the_limit_is_told() {
 }
 
 #[test]
-fn a_part_of_a_charge_can_be_given_away() {
+fn part_of_a_charge_can_be_split_off() {
     let memory = memory();
     let client = memory.client();
     let mut permit = client.responses.charge(50_000);

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use super::{LARGE, large, polled, run, run_off, threads};
 
 #[tokio::test]
-async fn what_is_small_stays_where_it_is() {
+async fn small_work_stays_on_its_thread() {
     let here = thread::current().id();
     assert_eq!(run(LARGE - 1, || thread::current().id()).await, here);
     assert_ne!(run(LARGE, || thread::current().id()).await, here);
@@ -21,7 +21,7 @@ async fn what_is_small_stays_where_it_is() {
 }
 
 #[tokio::test]
-async fn a_call_goes_elsewhere_from_what_is_large_on() {
+async fn large_work_moves_the_call_to_another_thread() {
     let here = thread::current().id();
     let (sender, waiting) = oneshot::channel();
     let call = polled(Box::pin(async move {
@@ -58,7 +58,7 @@ async fn no_wake_up_is_lost() {
 }
 
 #[tokio::test]
-async fn what_is_dropped_ends_wherever_it_is() {
+async fn dropped_work_ends_on_any_thread() {
     struct SignalOnDrop(Option<oneshot::Sender<()>>);
     impl Drop for SignalOnDrop {
         fn drop(&mut self) {
@@ -80,7 +80,7 @@ async fn what_is_dropped_ends_wherever_it_is() {
 }
 
 #[tokio::test]
-async fn computations_of_a_call_do_not_wait_for_the_call() {
+async fn blocking_work_of_a_call_does_not_wait_for_the_call() {
     let calls = (0..20).map(|number| {
         polled(Box::pin(async move {
             large(LARGE).await;
@@ -97,7 +97,7 @@ async fn computations_of_a_call_do_not_wait_for_the_call() {
 
 /// The call of a client that does not read is no longer polled.
 #[tokio::test]
-async fn a_turn_is_not_lost_to_a_future_that_is_not_polled() {
+async fn unpolled_future_does_not_lose_its_slot() {
     let turns = threads();
     let all = turns.available_permits();
     let held = turns.clone().acquire_many_owned(all as u32).await.unwrap();

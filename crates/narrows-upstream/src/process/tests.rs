@@ -49,7 +49,7 @@ async fn pid(folder: &Folder, name: &str) -> u32 {
 }
 
 #[test]
-fn a_stat_line_is_read_whatever_the_name_is() {
+fn stat_line_is_parsed_for_any_process_name() {
     let rest =
         "S 7 42 42 0 -1 4194560 116 0 0 0 0 0 0 0 20 0 1 0 12345 2500000 200 18446744073709551615";
     for name in ["sh", "a b", ") R 1 2 (", "(((", "\u{fffd}"] {
@@ -71,7 +71,7 @@ fn a_stat_line_is_read_whatever_the_name_is() {
 }
 
 #[tokio::test]
-async fn a_child_of_a_dead_parent_is_known_from_before() {
+async fn reparented_child_is_recognised() {
     let folder = Folder::new();
     // The process in the middle exits, and its child remains in a session of its own.
     let script = format!(
@@ -104,7 +104,7 @@ fn tree_has(tree: &ProcessTree, pid: u32) -> bool {
 }
 
 #[tokio::test]
-async fn a_mark_finds_what_nothing_else_does() {
+async fn processes_outside_the_group_are_found_by_the_mark() {
     let folder = Folder::new();
     let file = folder.file("pid");
     let script = format!(
@@ -131,7 +131,7 @@ async fn a_mark_finds_what_nothing_else_does() {
 }
 
 #[tokio::test]
-async fn a_number_that_another_process_got_is_left_alone() {
+async fn reused_pid_is_not_signalled() {
     let mut leader = TestGroup::start("exec sleep 1000", None);
     let pid = leader.0.id();
     let mut tree = leader.tree("unused");
@@ -151,7 +151,7 @@ async fn a_number_that_another_process_got_is_left_alone() {
 }
 
 #[test]
-fn groups_that_mean_everybody_are_never_watched() {
+fn special_process_groups_are_never_watched() {
     let mut tree = ProcessTree::new("unused");
     for group in [0, 1, u32::MAX] {
         tree.add_group(group);
@@ -162,7 +162,7 @@ fn groups_that_mean_everybody_are_never_watched() {
 }
 
 #[tokio::test]
-async fn a_zombie_counts_as_gone() {
+async fn zombie_counts_as_exited() {
     let leader = TestGroup::start("exit 0", None);
     let mut tree = leader.tree("unused");
     until("it has ended", || tree.is_gone()).await;

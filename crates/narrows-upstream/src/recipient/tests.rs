@@ -51,7 +51,7 @@ fn check(message: ServerMessage<'_>, expected: [&str; 5]) {
 }
 
 #[test]
-fn notifications() {
+fn notifications_are_routed() {
     use ServerMessage::Notification as Is;
     let owned = ["call", "handler", "handler", "call", "no owner"];
     check(Is("notifications/message"), owned);
@@ -71,7 +71,7 @@ fn notifications() {
 }
 
 #[test]
-fn cancellations() {
+fn cancellations_are_routed() {
     check(
         ServerMessage::Notification("notifications/cancelled"),
         ["call", "handler", "asked", "asked", "asked"],
@@ -79,7 +79,7 @@ fn cancellations() {
 }
 
 #[test]
-fn questions() {
+fn server_requests_are_routed() {
     use ServerMessage::Ask as Is;
     check(Is("ping"), ["link"; 5]);
     check(

@@ -8,7 +8,7 @@ fn check(kind: UpstreamKind, text: &str, expected: &str) {
 }
 
 #[test]
-fn secrets_that_a_server_repeats_are_blotted_out() {
+fn secrets_in_server_output_are_redacted() {
     let env = [
         ("API_KEY", "s3cret-1"),
         ("LANG", "en_GB.UTF-8"),
@@ -43,7 +43,7 @@ fn secrets_that_a_server_repeats_are_blotted_out() {
 }
 
 #[test]
-fn secrets_in_arguments_are_blotted_out() {
+fn secrets_in_arguments_are_redacted() {
     let check_args = |args: &[&str], text: &str, expected: &str| {
         let stdio = StdioSettings {
             command: "x".into(),
@@ -69,7 +69,7 @@ fn secrets_in_arguments_are_blotted_out() {
 }
 
 #[test]
-fn whatever_a_url_confides_is_one() {
+fn url_credentials_are_secrets() {
     for (url, said) in [
         ("http://me:pass%20word@h/", "pass word"),
         ("http://me:pa%3Assword@h/?k=v", "pa:ssword"),
@@ -105,7 +105,7 @@ fn stdio(args: &[&str], env: &[(&str, &str)]) -> Secrets {
 }
 
 #[test]
-fn environment_values_that_look_secret_are_found() {
+fn secret_looking_environment_values_are_detected() {
     for (name, value, said, expected) in [
         ("DB_PASS", "S3cZq9", "S3cZq9", "***"),
         ("MYSQL_PWD", "S3cZq9", "S3cZq9", "***"),
@@ -152,7 +152,7 @@ fn environment_values_that_look_secret_are_found() {
 }
 
 #[test]
-fn arguments_that_look_secret_are_found() {
+fn secret_looking_arguments_are_detected() {
     for args in [
         &["--auth", "S3cZq9"][..],
         &["--bearer", "S3cZq9"],
@@ -193,7 +193,7 @@ fn arguments_that_look_secret_are_found() {
 }
 
 #[test]
-fn ordinary_arguments_stay_readable() {
+fn ordinary_arguments_are_not_redacted() {
     for (args, said) in [
         (&["-p", "my-project"][..], "my-project"),
         (&["-p", "8080-8090"], "8080-8090"),
@@ -212,7 +212,7 @@ fn ordinary_arguments_stay_readable() {
 }
 
 #[test]
-fn a_secret_inside_of_another_leaves_no_rest() {
+fn overlapping_secrets_are_redacted_completely() {
     let secrets = stdio(&[], &[("A_KEY", "abcdef"), ("B_KEY", "abcdef-ghijkl")]);
     assert_eq!(secrets.redact("is abcdef-ghijkl".to_owned()), "is ***");
 }

@@ -106,7 +106,7 @@ async fn dropped(channel: Channel) {
 }
 
 #[tokio::test]
-async fn messages_go_both_ways_in_newline_frames() {
+async fn newline_frames_work_both_ways() {
     let mut channel = start(&sh("cat"));
     for text in ["{\"a\":1}", "two\nlines", "3"] {
         channel
@@ -122,7 +122,7 @@ async fn messages_go_both_ways_in_newline_frames() {
 }
 
 #[tokio::test]
-async fn messages_go_both_ways_in_content_length_frames() {
+async fn content_length_frames_work_both_ways() {
     let mut channel = start(&StdioSettings {
         framing: Framing::ContentLength,
         ..sh("cat")
@@ -140,7 +140,7 @@ async fn messages_go_both_ways_in_content_length_frames() {
 }
 
 #[tokio::test]
-async fn a_long_queue_of_large_messages_arrives_whole() {
+async fn long_queue_of_large_messages_arrives_complete() {
     let mut channel = start(&sh("cat"));
     let outgoing = channel.outgoing.clone();
     let large = |n: usize| format!("{n}{}", "x".repeat(40_000));
@@ -159,7 +159,7 @@ async fn a_long_queue_of_large_messages_arrives_whole() {
 }
 
 #[tokio::test]
-async fn the_environment_is_what_was_given_and_our_own_variables() {
+async fn environment_is_the_given_one_plus_own_variables() {
     let mut settings = sh("echo $(env | cut -d= -f1 | sort)");
     settings.env.push(("GIVEN".into(), "yes".into()));
     let mut channel = start(&settings);
@@ -175,7 +175,7 @@ async fn the_environment_is_what_was_given_and_our_own_variables() {
 }
 
 #[tokio::test]
-async fn a_working_directory_is_entered() {
+async fn working_directory_is_applied() {
     let folder = Folder::new();
     let mut channel = start(&StdioSettings {
         cwd: Some(folder.path().into()),
@@ -188,14 +188,14 @@ async fn a_working_directory_is_entered() {
 }
 
 #[tokio::test]
-async fn lines_that_are_no_json_are_passed_on() {
+async fn non_json_lines_are_passed_on() {
     let mut channel = start(&sh("echo Welcome to the server; echo '{}'; cat"));
     assert_eq!(message(&mut channel).await, "Welcome to the server");
     assert_eq!(message(&mut channel).await, "{}");
 }
 
 #[tokio::test]
-async fn a_line_that_is_too_long_is_skipped() {
+async fn oversized_line_is_skipped() {
     let mut channel = start(&sh(
         "head -c 200000 /dev/zero | tr '\\0' x; echo; echo after; cat",
     ));
@@ -207,7 +207,7 @@ async fn a_line_that_is_too_long_is_skipped() {
 }
 
 #[tokio::test]
-async fn an_exit_is_told_with_status_and_last_words() {
+async fn exit_is_reported_with_status_and_last_stderr_lines() {
     let mut channel = start(&sh("echo one >&2; echo out; printf two >&2; exit 3"));
     assert_eq!(message(&mut channel).await, "out");
     let failure = end(&mut channel).await;
@@ -220,20 +220,20 @@ async fn an_exit_is_told_with_status_and_last_words() {
 }
 
 #[tokio::test]
-async fn a_death_by_signal_is_told() {
+async fn exit_by_signal_is_reported() {
     let failure = end(&mut start(&sh("kill -9 $$"))).await;
     assert_eq!(failure.detail, "was terminated by signal 9");
 }
 
 #[tokio::test]
-async fn a_last_line_without_a_line_feed_counts() {
+async fn last_line_without_line_feed_is_read() {
     let mut channel = start(&sh("printf '{}'"));
     assert_eq!(message(&mut channel).await, "{}");
     assert_eq!(end(&mut channel).await.detail, "exited with status 0");
 }
 
 #[tokio::test]
-async fn half_a_frame_at_the_end_is_explained_by_the_end() {
+async fn truncated_last_frame_is_explained_by_the_exit() {
     let settings = StdioSettings {
         framing: Framing::ContentLength,
         ..sh("printf 'Content-Length: 10\\r\\n\\r\\n{}'; exit 4")
@@ -245,7 +245,7 @@ async fn half_a_frame_at_the_end_is_explained_by_the_end() {
 }
 
 #[tokio::test]
-async fn an_output_that_is_closed_ends_the_channel() {
+async fn closed_stdout_ends_the_channel() {
     let mut channel = start(&sh("echo $$; exec >&-; exec sleep 1000"));
     let pids = pids(&message(&mut channel).await);
     assert_eq!(end(&mut channel).await.detail, "closed its output");
@@ -254,7 +254,7 @@ async fn an_output_that_is_closed_ends_the_channel() {
 }
 
 #[tokio::test]
-async fn an_output_held_open_by_a_grandchild_ends_with_the_server() {
+async fn stdout_held_by_a_grandchild_closes_with_the_server() {
     // The grandchild is in the group and ignores SIGTERM, so the pipe still has a writer when the
     // server has exited.
     let mut channel = start(&sh(
@@ -266,7 +266,7 @@ async fn an_output_held_open_by_a_grandchild_ends_with_the_server() {
 }
 
 #[tokio::test]
-async fn a_child_that_never_reads_blocks_nobody() {
+async fn non_reading_child_does_not_block_close() {
     let mut channel = start(&sh("echo $$; exec sleep 1000"));
     let pids = pids(&message(&mut channel).await);
     // More than the pipe and the queue can hold.
@@ -278,7 +278,7 @@ async fn a_child_that_never_reads_blocks_nobody() {
 }
 
 #[tokio::test]
-async fn what_was_queued_is_written_before_a_close() {
+async fn queued_messages_are_written_before_close() {
     let folder = Folder::new();
     let channel = start(&sh(&format!("cat > {}", folder.file("got").display())));
     for n in 0..100 {
@@ -293,7 +293,7 @@ async fn what_was_queued_is_written_before_a_close() {
 }
 
 #[tokio::test]
-async fn closing_lets_a_server_leave_by_itself() {
+async fn close_lets_a_server_exit_by_itself() {
     let folder = Folder::new();
     let script = format!(
         "echo $$; cat >/dev/null; echo bye > {}",
@@ -309,7 +309,7 @@ async fn closing_lets_a_server_leave_by_itself() {
 }
 
 #[tokio::test]
-async fn closing_terminates_a_server_that_stays() {
+async fn close_terminates_a_server_that_stays() {
     let folder = Folder::new();
     let script = format!(
         "trap 'echo term > {}; exit' TERM; echo $$; while :; do sleep 0.05; done",
@@ -320,7 +320,7 @@ async fn closing_terminates_a_server_that_stays() {
 }
 
 #[tokio::test]
-async fn closing_kills_what_ignores_sigterm_within_the_grace() {
+async fn close_kills_within_the_grace_if_sigterm_is_ignored() {
     let started = Instant::now();
     let script = "trap '' TERM; sleep 1000 & echo $$ $!; while :; do sleep 0.05; done";
     check_tree(script, close).await;
@@ -328,14 +328,14 @@ async fn closing_kills_what_ignores_sigterm_within_the_grace() {
 }
 
 #[tokio::test]
-async fn a_tree_ends_when_the_channel_is_dropped() {
+async fn drop_kills_the_process_tree() {
     let started = Instant::now();
     check_tree("trap '' TERM; sleep 1000 & echo $$ $!; wait; wait", dropped).await;
     assert!(started.elapsed() < GRACE / 2, "dropping waits for nothing");
 }
 
 #[tokio::test]
-async fn a_tree_ends_in_other_groups_too() {
+async fn process_tree_in_other_groups_is_killed() {
     // `setsid` leaves the group and the session.
     let script =
         "setsid sleep 1000 & sleep 1001 & echo $$ $(pgrep -P $$ sleep | xargs); cat >/dev/null";
@@ -384,7 +384,7 @@ async fn orphans_in_other_sessions_end_when_the_server_dies() {
 }
 
 #[test]
-fn a_tree_ends_with_the_runtime() {
+fn runtime_shutdown_kills_the_process_tree() {
     let runtime = || tokio::runtime::Runtime::new().expect("a runtime");
     let first = runtime();
     let (channel, pids) = first.block_on(async {
@@ -400,7 +400,7 @@ fn a_tree_ends_with_the_runtime() {
 }
 
 #[tokio::test]
-async fn closing_what_is_gone_already_returns() {
+async fn close_returns_after_the_process_has_exited() {
     let mut channel = start(&sh("exit 0"));
     end(&mut channel).await;
     timeout(LIMIT, close(channel))
@@ -409,14 +409,14 @@ async fn closing_what_is_gone_already_returns() {
 }
 
 #[tokio::test]
-async fn our_own_close_is_no_accident() {
+async fn own_close_is_not_a_failure() {
     let mut channel = start(&sh("cat"));
     (std::mem::replace(&mut channel.closer, Box::new(|| Box::pin(async {}))))().await;
     assert_eq!(end(&mut channel).await.kind, FailureKind::Closed);
 }
 
 #[tokio::test]
-async fn a_flood_on_stderr_is_drained_and_its_end_kept() {
+async fn stderr_flood_is_drained_and_its_end_kept() {
     let mut channel = start(&sh("seq 1 300000 >&2; echo done; exit 1"));
     assert_eq!(message(&mut channel).await, "done");
     let failure = end(&mut channel).await;
@@ -425,7 +425,7 @@ async fn a_flood_on_stderr_is_drained_and_its_end_kept() {
 }
 
 #[tokio::test]
-async fn a_missing_command_is_told_without_the_path() {
+async fn missing_command_error_omits_the_path_value() {
     let mut settings = sh("");
     settings.command = "no-such-command".into();
     settings.env = vec![("PATH".into(), "/nowhere:/bin".into())];
@@ -448,7 +448,7 @@ async fn a_missing_command_is_told_without_the_path() {
 }
 
 #[tokio::test]
-async fn other_reasons_not_to_start_are_told_apart() {
+async fn other_spawn_errors_are_distinguished() {
     let folder = Folder::new();
     let plain = folder.write("plain", "#!/bin/sh\n");
     let mut settings = StdioSettings {
@@ -486,7 +486,7 @@ async fn other_reasons_not_to_start_are_told_apart() {
 }
 
 #[tokio::test]
-async fn many_servers_end_together_within_the_grace() {
+async fn many_servers_stop_together_within_the_grace() {
     let mut channels: Vec<Channel> = (0..40).map(|_| start(&sh("echo $$; cat"))).collect();
     let mut pids = Vec::new();
     for channel in &mut channels {

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_told_by_its_members() {
+    fn changed_members_are_listed() {
         check(
             &[r#"{"name":"a","description":"x","inputSchema":{"type":"object"}}"#],
             &[
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn order_and_white_space_are_no_change() {
+    fn order_and_white_space_are_not_changes() {
         check(
             &[r#"{"name":"a","inputSchema":{"type":"object","properties":{"b":{},"c":{}}}}"#],
             &[
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_that_come_and_go_are_no_change_unless_they_come_back_changed() {
+    fn only_tools_that_return_changed_are_reported() {
         check(&[r#"{"name":"a"}"#], &[r#"{"name":"b"}"#], &[]);
         let definitions = Definitions::default();
         let server = (0, Asks::default());
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removed_server_is_forgotten_and_makes_room_for_others() {
+    fn removed_server_is_forgotten() {
         let definitions = Definitions::default();
         let (first, other) = ((1, Asks::default()), (2, Asks::default()));
         definitions.compare(first, &items(&[r#"{"name":"a"}"#]));
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_values_are_compared_without_an_end_of_the_stack() {
+    fn deep_values_do_not_overflow_the_stack() {
         let deep = |end: &str| {
             let (open, close) = ("[".repeat(5_000), "]".repeat(5_000));
             format!(r#"{{"name":"a","inputSchema":{open}{end}{close}}}"#)
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn so_many_changes_are_told_and_the_rest_is_counted() {
+    async fn reports_are_limited_and_the_rest_is_counted() {
         let definitions = Definitions::default();
         for _ in 0..MAX_REPORTS {
             assert_eq!(definitions.may_report(1), Some(0));

@@ -66,7 +66,7 @@ mod tests {
     use tokio::time::{Instant, sleep};
 
     #[tokio::test(start_paused = true)]
-    async fn a_slot_is_free_again_when_its_server_has_started_or_failed() {
+    async fn start_slot_is_freed_after_start_or_failure() {
         let slots = StartSlots::new(1);
         let began = Instant::now();
         let slot = slots.acquire().await;
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_slot_is_free_again_while_its_server_takes_long() {
+    async fn start_slot_is_freed_if_a_server_starts_slowly() {
         let slots = StartSlots::new(1);
         let began = Instant::now();
         let slot = slots.acquire().await;

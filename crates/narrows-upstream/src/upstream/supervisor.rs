@@ -434,7 +434,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_heal_by_itself_is_tried_every_five_minutes() {
+    fn unrecoverable_failures_are_retried_every_five_minutes() {
         use FailureKind::{NotFound, SignIn, UnsupportedRevision};
         for kind in [NotFound, SignIn, UnsupportedRevision] {
             let pauses = (1..=7).map(|attempts| pause(attempts, kind).expect("it is tried"));
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gateway_that_starts_itself_is_not_tried_again() {
+    fn self_referencing_gateway_is_not_retried() {
         assert_eq!(pause(1, FailureKind::Recursion), None);
     }
 

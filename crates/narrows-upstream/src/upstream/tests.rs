@@ -1,4 +1,4 @@
 //! Tests of transport selection and of reconnecting.
 
-mod choosing;
 mod healing;
+mod transport_detection;

@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn references_are_resolved_as_a_browser_would() {
+    fn relative_urls_are_resolved_as_in_browsers() {
         check("/sse", "/messages?s=1", "http://h:8/messages?s=1");
         check("/a/sse", "messages?s=1", "http://h:8/a/messages?s=1");
         check("/a/sse", "../m?s=../x", "http://h:8/m?s=../x");

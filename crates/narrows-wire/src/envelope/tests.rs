@@ -53,7 +53,7 @@ fn check(text: &str, expected: &str) {
 }
 
 #[test]
-fn requests_and_notifications() {
+fn requests_and_notifications_are_parsed() {
     check(
         r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
         "request 1 ping -",
@@ -77,7 +77,7 @@ fn requests_and_notifications() {
 }
 
 #[test]
-fn members_are_known_by_their_decoded_names() {
+fn member_names_are_compared_decoded() {
     check(
         r#"{"json\u0072pc":"2\u002e0","\u0069d":1,"method":"p\u0069ng"}"#,
         "request 1 ping -",
@@ -85,7 +85,7 @@ fn members_are_known_by_their_decoded_names() {
 }
 
 #[test]
-fn responses() {
+fn responses_are_parsed() {
     check(
         r#"{"jsonrpc":"2.0","id":1,"result":{"a":[]}}"#,
         r#"result 1 {"a":[]}"#,
@@ -100,7 +100,7 @@ fn responses() {
 }
 
 #[test]
-fn what_is_not_json_is_a_parse_error() {
+fn invalid_json_is_a_parse_error() {
     check("", "parse: unexpected end of the text at byte 0");
     check(
         "{\"jsonrpc\":\"2.0\"",
@@ -127,7 +127,7 @@ fn what_is_not_json_is_a_parse_error() {
 }
 
 #[test]
-fn what_is_no_message_is_invalid() {
+fn invalid_messages_are_rejected() {
     check("1", "invalid -: neither an object nor a batch");
     check("\"x\"", "invalid -: neither an object nor a batch");
     check("[]", "invalid -: an empty batch");
@@ -139,7 +139,7 @@ fn what_is_no_message_is_invalid() {
 }
 
 #[test]
-fn the_version_must_be_there_and_the_complaint_carries_the_id() {
+fn missing_version_is_rejected_with_the_id() {
     check(
         r#"{"id":"a","method":"m"}"#,
         "invalid \"a\": the jsonrpc member is missing",
@@ -220,7 +220,7 @@ fn params_are_objects_or_arrays() {
 }
 
 #[test]
-fn a_response_has_one_body() {
+fn response_has_exactly_one_of_result_and_error() {
     check(
         r#"{"jsonrpc":"2.0","id":1,"result":1,"error":{}}"#,
         "invalid 1: both a result and an error",
@@ -236,7 +236,7 @@ fn a_response_has_one_body() {
 }
 
 #[test]
-fn members_that_occur_twice_are_refused() {
+fn duplicate_members_are_rejected() {
     check(
         r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"m"}"#,
         "invalid -: a member occurs twice",
@@ -268,7 +268,7 @@ fn members_that_occur_twice_are_refused() {
 }
 
 #[test]
-fn one_bad_entry_of_a_batch_does_not_spoil_the_rest() {
+fn invalid_batch_entry_does_not_affect_the_rest() {
     check(
         r#" [ {"jsonrpc":"2.0","id":1,"method":"m"}, 5, [] ,{"id":3}, {"jsonrpc":"2.0","id":4,"result":{}} ] "#,
         "batch [request 1 m -; invalid -: a batch entry is not an object; \
@@ -277,7 +277,7 @@ fn one_bad_entry_of_a_batch_does_not_spoil_the_rest() {
 }
 
 #[test]
-fn a_batch_is_bounded() {
+fn batch_size_is_limited() {
     let batch = |n| format!("[{}]", vec!["1"; n].join(","));
     assert!(matches!(read(&batch(1000)), Ok(Incoming::Batch(entries)) if entries.len() == 1000));
     check(
@@ -299,7 +299,7 @@ fn bodies_share_the_memory_of_their_frame() {
 }
 
 #[test]
-fn an_id_does_not_hold_on_to_its_frame() {
+fn id_does_not_retain_its_frame() {
     let frame = Bytes::from(br#"{"jsonrpc":"2.0","id":1,"method":"m"}"#.to_vec());
     let Ok(Incoming::Single(Message::Request(request))) = decode(frame.clone()) else {
         panic!("a request");
@@ -327,7 +327,7 @@ fn ids_are_compared_by_value() {
 }
 
 #[test]
-fn deep_params_are_carried() {
+fn deeply_nested_params_are_accepted() {
     let deep = "[".repeat(10_000) + &"]".repeat(10_000);
     let text = format!(r#"{{"jsonrpc":"2.0","method":"m","params":{deep}}}"#);
     check(&text, &format!("notification m {deep}"));
@@ -342,7 +342,7 @@ fn any_id() -> impl Strategy<Value = Id> {
 
 proptest! {
     #[test]
-    fn requests_come_back(id in any_id(), method in ".{0,20}", params in proptest::option::of(json_object())) {
+    fn requests_round_trip(id in any_id(), method in ".{0,20}", params in proptest::option::of(json_object())) {
         let params = params.map(|params| raw(&params));
         let request = decode(encode_request(&id, &method, params.as_ref()));
         let method = Box::from(method);
@@ -350,7 +350,7 @@ proptest! {
     }
 
     #[test]
-    fn notifications_come_back(method in ".{0,20}", params in proptest::option::of(json_object())) {
+    fn notifications_round_trip(method in ".{0,20}", params in proptest::option::of(json_object())) {
         let params = params.map(|params| raw(&params));
         let notification = decode(encode_notification(&method, params.as_ref()));
         let method = Box::from(method);
@@ -358,7 +358,7 @@ proptest! {
     }
 
     #[test]
-    fn results_come_back(id in any_id(), result in json_text()) {
+    fn results_round_trip(id in any_id(), result in json_text()) {
         let result = raw(&result);
         let whole = encode_result(&id, &result);
         prop_assert_eq!(&result_parts(&id, result.clone()).concat()[..], &whole[..]);
@@ -367,7 +367,7 @@ proptest! {
     }
 
     #[test]
-    fn errors_come_back(id in proptest::option::of(any_id()), error in json_object()) {
+    fn errors_round_trip(id in proptest::option::of(any_id()), error in json_object()) {
         let error = raw(&error);
         let decoded = decode(encode_error(id.as_ref(), &error));
         let response = Response { id, body: Err(error) };
@@ -375,7 +375,7 @@ proptest! {
     }
 
     #[test]
-    fn batches_come_back(ids in proptest::collection::vec(any_id(), 1..5)) {
+    fn batches_round_trip(ids in proptest::collection::vec(any_id(), 1..5)) {
         let entries: Vec<Bytes> = ids.iter().map(|id| encode_result(id, &Raw::empty_object())).collect();
         let batch = [b"[", &entries.join(&b", "[..])[..], b"]"].concat();
         let expected = ids.into_iter().map(|id| {

@@ -66,7 +66,7 @@ fn blank_lines_are_dropped() {
 }
 
 #[test]
-fn a_last_line_needs_no_line_break() {
+fn last_line_needs_no_line_break() {
     check(lines, b"1\n2", &["1", "2"]);
     check(lines, b"1\n2\r", &["1", "2"]);
     check(lines, b"1\n  ", &["1"]);
@@ -74,7 +74,7 @@ fn a_last_line_needs_no_line_break() {
 }
 
 #[test]
-fn a_byte_order_mark_counts_only_at_the_start() {
+fn byte_order_mark_is_skipped_only_at_the_start() {
     check(
         lines,
         b"\xEF\xBB\xBF1\n\xEF\xBB\xBF2\n",
@@ -87,7 +87,7 @@ fn a_byte_order_mark_counts_only_at_the_start() {
 }
 
 #[test]
-fn a_line_of_more_than_the_limit_is_reported_once_and_skipped() {
+fn oversized_line_is_reported_once_and_skipped() {
     let error = "the message is larger than 10 bytes";
     check(lines, b"0123456789\n", &["0123456789"]);
     check(lines, b"0123456789\r\n", &["0123456789"]);
@@ -101,7 +101,7 @@ fn a_line_of_more_than_the_limit_is_reported_once_and_skipped() {
 }
 
 #[test]
-fn a_line_that_is_too_long_is_not_kept_in_memory() {
+fn oversized_line_is_not_buffered() {
     let mut decoder = FrameDecoder::new(Framing::Newline, 1000);
     for _ in 0..10_000 {
         decoder.push(&[b'x'; 1000]);
@@ -112,7 +112,7 @@ fn a_line_that_is_too_long_is_not_kept_in_memory() {
 }
 
 #[test]
-fn a_body_that_is_too_long_is_not_kept_in_memory() {
+fn oversized_body_is_not_buffered() {
     let mut decoder = FrameDecoder::new(Framing::ContentLength, 1000);
     decoder.push(b"Content-Length: 10000000\r\n\r\n");
     assert_eq!(decoder.next(), Err(FrameError::TooLarge { max: 1000 }));
@@ -126,7 +126,7 @@ fn a_body_that_is_too_long_is_not_kept_in_memory() {
 }
 
 #[test]
-fn blocks_have_the_length_their_header_says() {
+fn frame_length_follows_its_header() {
     check(
         blocks,
         b"Content-Length: 2\r\n\r\n{}Content-Length: 3\r\n\r\n[1]",
@@ -148,7 +148,7 @@ fn blocks_have_the_length_their_header_says() {
 }
 
 #[test]
-fn a_block_of_more_than_the_limit_is_skipped() {
+fn oversized_frame_is_skipped() {
     let error = "the message is larger than 10 bytes";
     check(
         blocks,
@@ -163,7 +163,7 @@ fn a_block_of_more_than_the_limit_is_skipped() {
 }
 
 #[test]
-fn a_header_that_makes_no_sense_ends_the_stream() {
+fn invalid_header_ends_the_stream() {
     for (input, reason) in [
         (&b"Content-Length: -1\n\n"[..], "invalid Content-Length"),
         (b"Content-Length: +1\n\n1", "invalid Content-Length"),
@@ -196,7 +196,7 @@ fn a_header_that_makes_no_sense_ends_the_stream() {
 }
 
 #[test]
-fn a_header_block_is_bounded() {
+fn header_size_is_limited() {
     let error = "broken frame: a header block of more than 16 KiB";
     let mut long = b"X: ".to_vec();
     long.resize(16 * 1024, b'x');
@@ -215,7 +215,7 @@ fn a_header_block_is_bounded() {
 }
 
 #[test]
-fn a_broken_stream_stays_broken() {
+fn broken_stream_stays_broken() {
     let mut decoder = blocks();
     decoder.push(b"nonsense\n");
     let broken = Err(FrameError::Broken("a header line without a colon"));
@@ -226,7 +226,7 @@ fn a_broken_stream_stays_broken() {
 }
 
 #[test]
-fn the_framing_is_told_by_the_first_bytes() {
+fn framing_is_detected_from_the_first_bytes() {
     for (input, framing, expected) in [
         (&b"{}\n"[..], Framing::Newline, &["{}"][..]),
         (b" \r\n [1]\n", Framing::Newline, &["[1]"]),
@@ -266,7 +266,7 @@ fn frames_are_split_off_without_copying() {
 }
 
 #[test]
-fn a_reader_always_finds_room() {
+fn read_buffer_always_has_capacity() {
     let mut decoder = FrameDecoder::new(Framing::Newline, 1 << 20);
     for _ in 0..6 {
         let buffer = decoder.buffer();
@@ -276,7 +276,7 @@ fn a_reader_always_finds_room() {
 }
 
 #[test]
-fn the_memory_of_a_large_message_is_given_back() {
+fn memory_of_a_large_message_is_released() {
     let mut decoder = FrameDecoder::new(Framing::Newline, 1 << 23);
     let mut large = vec![b'x'; 5 << 20];
     large.push(b'\n');
@@ -303,7 +303,7 @@ fn line_breaks_between_tokens_become_spaces() {
 
 proptest! {
     #[test]
-    fn frames_come_back_however_the_stream_is_cut(
+    fn frames_round_trip_for_any_chunking(
         messages in proptest::collection::vec(json_text(), 0..6),
         content_length: bool,
         detect: bool,
@@ -323,7 +323,7 @@ proptest! {
     }
 
     #[test]
-    fn cutting_changes_nothing(
+    fn chunking_does_not_change_the_frames(
         input in "(\u{feff})?([ab{}\r\n]{0,12}|[Cc]ontent-[Ll]ength: ?-?[0-9]{1,2}\r?\n(\r?\n[a\n]{0,12})?|\r?\n|X: y\n){0,8}",
         which in 0..3_u8,
         cuts in cuts(),

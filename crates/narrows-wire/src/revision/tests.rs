@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn revisions_are_read_as_they_are_written() {
+fn revision_names_round_trip() {
     for revision in Revision::ALL {
         assert_eq!(Revision::parse(revision.as_str()), Some(revision));
         assert_eq!(revision.to_string(), revision.as_str());
@@ -11,7 +11,7 @@ fn revisions_are_read_as_they_are_written() {
 }
 
 #[test]
-fn a_server_answers_with_the_asked_legacy_revision_or_its_newest() {
+fn server_negotiates_the_requested_or_newest_legacy_revision() {
     for (asked, answer) in [
         ("2024-11-05", Revision::V2024_11_05),
         ("2025-03-26", Revision::V2025_03_26),
@@ -26,7 +26,7 @@ fn a_server_answers_with_the_asked_legacy_revision_or_its_newest() {
 }
 
 #[test]
-fn one_revision_has_batches_and_one_no_handshake() {
+fn batches_and_handshakes_depend_on_the_revision() {
     let batches: Vec<Revision> = Revision::ALL
         .into_iter()
         .filter(|it| it.has_batches())

@@ -45,7 +45,7 @@ fn check(input: &str, expected: &[&str]) {
 }
 
 #[test]
-fn an_id_that_is_too_long_is_none() {
+fn oversized_id_is_ignored() {
     let fits = "i".repeat(MAX_ID);
     let input = format!("id: {fits}\ndata: 1\n\nid: {fits}i\ndata: 2\n\n");
     let expected = [format!("-|1|{fits}|-"), format!("-|2|{fits}|-")];
@@ -53,7 +53,7 @@ fn an_id_that_is_too_long_is_none() {
 }
 
 #[test]
-fn an_event_ends_at_a_blank_line() {
+fn event_ends_at_a_blank_line() {
     check("data: 1\n\ndata: 2\n\n", &["-|1|-|-", "-|2|-|-"]);
     check("data: 1\n", &[]);
     check("\n\n\ndata: 1\n\n\n", &["-|1|-|-"]);
@@ -61,7 +61,7 @@ fn an_event_ends_at_a_blank_line() {
 
 /// The examples of the HTML standard, section "Interpreting an event stream".
 #[test]
-fn the_examples_of_the_standard() {
+fn standard_examples_are_parsed() {
     check(
         "data: YHOO\ndata: +2\ndata: 10\n\n",
         &["-|YHOO\n+2\n10|-|-"],
@@ -85,14 +85,14 @@ fn one_space_after_the_colon_is_dropped() {
 }
 
 #[test]
-fn the_type_holds_for_one_event() {
+fn type_applies_to_one_event() {
     check("event: a\ndata: 1\n\ndata: 2\n\n", &["a|1|-|-", "-|2|-|-"]);
     check("event: a\nevent:\ndata: 1\n\n", &["-|1|-|-"]);
     check("event: a\n\ndata: 1\n\n", &["-|1|-|-"]);
 }
 
 #[test]
-fn an_id_holds_until_the_next_one() {
+fn id_persists_until_the_next_one() {
     check(
         "id: 1\ndata: a\n\ndata: b\n\nid\ndata: c\n\n",
         &["-|a|1|-", "-|b|1|-", "-|c|-|-"],
@@ -104,14 +104,14 @@ fn an_id_holds_until_the_next_one() {
 }
 
 #[test]
-fn an_id_or_a_retry_without_data_is_told() {
+fn id_or_retry_without_data_is_reported() {
     check("id: 1\n\ndata: a\n\n", &["-||1|-", "-|a|1|-"]);
     check("event: x\nretry: 50\n\n", &["-||-|50"]);
     check("id: 1\ndata:\n\n", &["-||1|-"]);
 }
 
 #[test]
-fn a_retry_is_a_number_or_nothing() {
+fn retry_must_be_a_number() {
     check("retry: 5x\nretry: -1\nretry:\ndata: a\n\n", &["-|a|-|-"]);
     check("retry: 5\nretry: x\ndata: a\n\n", &["-|a|-|5"]);
     check("retry:99999999999999999999\ndata: a\n\n", &["-|a|-|-"]);
@@ -131,13 +131,13 @@ fn comments_and_unknown_fields_are_dropped() {
 }
 
 #[test]
-fn a_byte_order_mark_counts_only_at_the_start() {
+fn byte_order_mark_is_skipped_only_at_the_start() {
     check("\u{feff}data: a\n\n\u{feff}data: b\n\n", &["-|a|-|-"]);
     check("\u{feff}\u{feff}data: a\n\n", &[]);
 }
 
 #[test]
-fn a_line_break_cut_in_two_is_one() {
+fn line_break_split_across_chunks_counts_once() {
     assert_eq!(
         run(20, ["data: a\r", "\ndata: b\r", "\n\r", "\ndata: c\n\n"]),
         ["-|a\nb|-|-", "-|c|-|-"]
@@ -147,7 +147,7 @@ fn a_line_break_cut_in_two_is_one() {
 }
 
 #[test]
-fn an_event_of_more_than_the_limit_is_reported_once_and_skipped() {
+fn oversized_event_is_reported_once_and_skipped() {
     let error = "the event is larger than 20 bytes";
     check(
         "data: 01234567890123456789\n\n",
@@ -185,7 +185,7 @@ fn an_event_of_more_than_the_limit_is_reported_once_and_skipped() {
 }
 
 #[test]
-fn the_id_of_a_skipped_event_still_counts() {
+fn id_of_a_skipped_event_is_kept() {
     check(
         "id: 1\ndata: 012345678901234567890\nid: 2\n\ndata: a\n\n",
         &["the event is larger than 20 bytes", "-|a|2|-"],
@@ -193,7 +193,7 @@ fn the_id_of_a_skipped_event_still_counts() {
 }
 
 #[test]
-fn a_long_line_is_not_kept_in_memory() {
+fn long_line_is_not_buffered() {
     for start in ["data: ", ": ", "other"] {
         let mut decoder = SseDecoder::new(1000);
         decoder.push(start.as_bytes());
@@ -207,7 +207,7 @@ fn a_long_line_is_not_kept_in_memory() {
 }
 
 #[test]
-fn a_single_line_of_data_is_not_copied_again() {
+fn single_data_line_is_not_copied() {
     let mut decoder = SseDecoder::new(1000);
     decoder.push(b"data: {\"a\":1}\n\n");
     let start = decoder.buffer[6..].as_ptr();
@@ -216,7 +216,7 @@ fn a_single_line_of_data_is_not_copied_again() {
 }
 
 #[test]
-fn bytes_of_data_are_kept_as_they_are() {
+fn data_bytes_are_unchanged() {
     let mut decoder = SseDecoder::new(1000);
     decoder.push(b"data: \xff\x00\n\n");
     assert_eq!(&decoder.next().unwrap().unwrap().data[..], b"\xff\x00");
@@ -230,7 +230,7 @@ fn check_encoded(event: Event, expected: &str) {
 }
 
 #[test]
-fn events_are_written_field_by_field() {
+fn events_are_encoded_field_by_field() {
     let event = Event {
         event: Some("message".into()),
         data: "{}".into(),
@@ -249,7 +249,7 @@ fn events_are_written_field_by_field() {
 }
 
 #[test]
-fn a_name_cannot_smuggle_fields_in() {
+fn event_name_cannot_inject_fields() {
     let event = Event {
         event: Some("a\ndata: x".into()),
         data: "y".into(),
@@ -260,7 +260,7 @@ fn a_name_cannot_smuggle_fields_in() {
 }
 
 #[test]
-fn a_name_with_a_nul_is_written_and_an_id_with_one_is_not() {
+fn nul_is_kept_in_names_and_rejected_in_ids() {
     let event = Event {
         event: Some("a\0b".into()),
         id: Some("c\0d".into()),
@@ -289,7 +289,7 @@ fn any_event() -> impl Strategy<Value = Event> {
 
 proptest! {
     #[test]
-    fn events_come_back_however_the_stream_is_cut(
+    fn events_round_trip_for_any_chunking(
         events in proptest::collection::vec(any_event(), 0..6),
         cuts in cuts(),
     ) {
@@ -306,7 +306,7 @@ proptest! {
     }
 
     #[test]
-    fn cutting_changes_nothing(
+    fn chunking_does_not_change_the_events(
         input in "(\u{feff})?((data|id|event|retry|:|foo)?(:| |:[ab]{0,30}|: [0-9]{0,25})(\r\n|\n|\r)[\r\n]{0,2}){0,12}",
         cuts in cuts(),
     ) {

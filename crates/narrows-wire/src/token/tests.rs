@@ -16,14 +16,14 @@ fn check_cursor(json: &str, expected: Result<usize, BadToken>) {
 }
 
 #[test]
-fn a_cursor_is_base64_of_its_offset() {
+fn cursor_is_base64_of_its_offset() {
     assert_eq!(STANDARD.decode(cursor(25)).unwrap(), b"{\"offset\": 25}");
     check_cursor("{\"offset\":25}", Ok(25));
     check_cursor(" { \"offset\" : 0 , \"x\":\"~~~???\"} ", Ok(0));
 }
 
 #[test]
-fn other_cursors_are_refused() {
+fn invalid_cursors_are_rejected() {
     for json in [
         "{\"offset\":-1}",
         "{\"offset\":1.5}",
@@ -49,7 +49,7 @@ fn other_cursors_are_refused() {
 }
 
 #[test]
-fn a_wrapped_uri_names_server_and_uri() {
+fn wrapped_uri_contains_server_and_uri() {
     let wrapped = wrap_uri("files", "file:///a?b=é");
     let base64 = wrapped.strip_prefix("proxy://resource/").unwrap();
     assert_eq!(
@@ -84,7 +84,7 @@ fn other_uris_are_not_unwrapped() {
 }
 
 #[test]
-fn an_ask_id_is_split_at_its_last_colon() {
+fn request_id_is_split_at_its_last_colon() {
     assert_eq!(ask_id("a:b", 7), "a:b:7");
     assert_eq!(parse_ask_id("a:b:7"), Some(("a:b", 7)));
     for text in [
@@ -103,7 +103,7 @@ fn an_ask_id_is_split_at_its_last_colon() {
 }
 
 #[test]
-fn an_event_id_has_two_numbers() {
+fn event_id_has_two_numbers() {
     assert_eq!(event_id(3, 14), "3-14");
     assert_eq!(parse_event_id("3-14"), Some((3, 14)));
     for text in ["", "3", "3-", "-3", "3-1-4", "3-x", "+3-1", "03-1", "3--1"] {
@@ -113,7 +113,7 @@ fn an_event_id_has_two_numbers() {
 
 proptest! {
     #[test]
-    fn tokens_come_back(server in ".{0,20}", uri in ".{0,60}", one: u64, two: u64, offset: usize) {
+    fn tokens_round_trip(server in ".{0,20}", uri in ".{0,60}", one: u64, two: u64, offset: usize) {
         prop_assert_eq!(parse_cursor(&cursor(offset)), Ok(offset));
         prop_assert_eq!(unwrap_uri(&wrap_uri(&server, &uri)), Some((server.clone(), uri)));
         let ask = ask_id(&server, one);
@@ -122,14 +122,14 @@ proptest! {
     }
 
     #[test]
-    fn no_text_does_harm(text in ".{0,80}") {
+    fn any_text_is_parsed_safely(text in ".{0,80}") {
         let _ = (parse_cursor(&text), parse_ask_id(&text), parse_event_id(&text));
         let _ = unwrap_uri(&format!("proxy://resource/{text}"));
     }
 }
 
 #[test]
-fn a_part_cursor_carries_what_it_continues() {
+fn part_cursor_contains_its_query() {
     let of = Raw::from_static(r#"{"query":"é \"x\""}"#);
     let cursor = part_cursor(70_000, &of);
     assert_eq!(parse_part_cursor(&cursor), Ok((70_000, of)));

@@ -18,10 +18,10 @@ pub(crate) fn envelope(data: &[u8]) {
     let parsed = Raw::parse(frame.clone());
     assert_eq!(parsed.is_ok(), is_json, "{parsed:?}");
     match decode(frame) {
-        Ok(Incoming::Single(message)) => comes_back(message),
+        Ok(Incoming::Single(message)) => check_round_trip(message),
         Ok(Incoming::Batch(entries)) => {
             assert!(!entries.is_empty());
-            entries.into_iter().flatten().for_each(comes_back);
+            entries.into_iter().flatten().for_each(check_round_trip);
         }
         Err(Error::Parse(error)) => {
             assert!(!is_json);
@@ -117,7 +117,7 @@ pub(crate) fn sse(data: &[u8]) {
     assert_eq!(read, expected);
 }
 
-fn comes_back(message: Message) {
+fn check_round_trip(message: Message) {
     let written = match &message {
         Message::Request(it) => encode_request(&it.id, &it.method, it.params.as_ref()),
         Message::Notification(it) => encode_notification(&it.method, it.params.as_ref()),

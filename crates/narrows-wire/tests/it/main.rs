@@ -23,16 +23,16 @@ fn replay(target: &str, check: fn(&[u8])) {
 }
 
 #[test]
-fn envelopes_of_the_corpus() {
+fn corpus_envelopes_match() {
     replay("envelope", invariants::envelope);
 }
 
 #[test]
-fn frames_of_the_corpus() {
+fn corpus_frames_match() {
     replay("frame", invariants::frame);
 }
 
 #[test]
-fn event_streams_of_the_corpus() {
+fn corpus_event_streams_match() {
     replay("sse", invariants::sse);
 }

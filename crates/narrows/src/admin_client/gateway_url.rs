@@ -82,7 +82,7 @@ mod tests {
     use super::GatewayUrl;
 
     #[test]
-    fn urls_and_what_is_none() {
+    fn gateway_urls_are_parsed_or_rejected() {
         let check = |text: &str, expected: &str| {
             let shown = match GatewayUrl::parse(text) {
                 Ok(gateway_url) => gateway_url.to_string(),
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn localhost_means_a_gateway_of_this_machine_and_no_other() {
+    fn localhost_matches_only_local_gateways() {
         let gateway_url = |text: &str| GatewayUrl::parse(text).expect("it is a URL");
         let own = gateway_url("http://127.0.0.1:7420");
         assert!(gateway_url("http://localhost:7420").matches(&own));

@@ -41,7 +41,7 @@ mod tests {
     use super::by_name;
 
     #[test]
-    fn files_of_clients_and_files_of_ours() {
+    fn client_configuration_files_are_recognised() {
         for (path, expected) in [
             ("/home/u/.cursor/mcp.json", Some("Cursor")),
             ("/w/.vscode/mcp.json", Some("VS Code")),

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_is_compared_with_the_address_of_the_gateway() {
+    fn url_is_compared_with_the_gateway_address() {
         check("http://127.0.0.1:7420/mcp", "127.0.0.1:7420", true);
         check("http://localhost:7420/mcp/lazy", "127.0.0.1:7420", true);
         check("ws://LOCALHOST:7420/ws", "0.0.0.0:7420", true);

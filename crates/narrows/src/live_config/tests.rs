@@ -184,7 +184,7 @@ fn unknown(kind: &'static str, name: &str) -> Rejected {
 }
 
 #[tokio::test]
-async fn a_saved_file_is_taken_up_once() {
+async fn saved_file_is_applied_once() {
     let fixture = LiveConfigFixture::new(FILE);
     assert_eq!(fixture.reload().await, Reloaded::Same);
     fixture
@@ -201,7 +201,7 @@ async fn a_saved_file_is_taken_up_once() {
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_used_changes_nothing() {
+async fn unusable_file_changes_nothing() {
     let fixture = LiveConfigFixture::new(FILE);
     for (text, event) in [
         ("", "the file is empty"),
@@ -223,7 +223,7 @@ async fn a_file_that_cannot_be_used_changes_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_in_the_place_of_the_file_changes_nothing() {
+async fn unreadable_file_changes_nothing() {
     let fixture = LiveConfigFixture::new(FILE);
     let file = fixture.file();
     let large = vec![b' '; 17 * 1024 * 1024];
@@ -251,7 +251,7 @@ async fn what_is_in_the_place_of_the_file_changes_nothing() {
 }
 
 #[tokio::test]
-async fn half_a_file_is_not_told_of_at_first() {
+async fn partial_file_is_not_reported_at_first() {
     let fixture = LiveConfigFixture::new(FILE);
     fixture.write("{");
     let reloaded = fixture.live_config.reload(ErrorReporting::NotYet).await;
@@ -268,7 +268,7 @@ async fn half_a_file_is_not_told_of_at_first() {
 }
 
 #[tokio::test]
-async fn what_counts_at_the_next_start_is_told() {
+async fn start_only_settings_are_reported() {
     let fixture = LiveConfigFixture::new(FILE);
     fixture
         .write(r#"{ "mcpServers": { "demo": { "type": "builtin" } }, "listen": "127.0.0.1:1" }"#);
@@ -283,7 +283,7 @@ async fn what_counts_at_the_next_start_is_told() {
 }
 
 #[tokio::test]
-async fn without_a_home_the_built_in_default_can_be_changed_but_not_saved() {
+async fn built_in_default_cannot_be_saved_without_a_home() {
     let environment = Environment::default();
     let built_in = config::load(None, &environment).expect("it is built in");
     assert_eq!(
@@ -306,7 +306,7 @@ async fn without_a_home_the_built_in_default_can_be_changed_but_not_saved() {
 }
 
 #[tokio::test]
-async fn the_first_change_that_is_saved_creates_the_file_of_the_user() {
+async fn first_saved_change_creates_the_user_file() {
     let folder = folder();
     let home = folder.to_str().expect("it is UTF-8").to_owned();
     let environment: Environment = [("HOME", home.as_str())].into_iter().collect();
@@ -335,7 +335,7 @@ async fn the_first_change_that_is_saved_creates_the_file_of_the_user() {
 }
 
 #[tokio::test]
-async fn where_others_reach_the_gateway_nobody_saves_its_tokens_away() {
+async fn removing_all_tokens_is_rejected_if_tokens_are_required() {
     let digest = format!("sha256:{}", "0".repeat(64));
     let clients = format!(r#", "clients": {{ "one": {{ "token": "{digest}" }} }}"#);
     let guarded = FILE.trim_end().trim_end_matches('}').to_owned() + &clients + "}";
@@ -357,7 +357,7 @@ async fn where_others_reach_the_gateway_nobody_saves_its_tokens_away() {
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_be_started_is_not_added() {
+async fn unstartable_server_is_not_added() {
     let fixture = LiveConfigFixture::new(FILE);
     let change = Change::AddServer {
         id: "ghost".to_owned(),
@@ -375,7 +375,7 @@ async fn a_server_that_cannot_be_started_is_not_added() {
 }
 
 #[tokio::test]
-async fn an_unsaved_change_that_fits_no_more_is_in_nobodys_way() {
+async fn stale_unsaved_change_does_not_block_others() {
     let fixture = LiveConfigFixture::new(FILE);
     fixture.memory(add("more")).await.expect("it fits");
     let off = Change::EnableServer {

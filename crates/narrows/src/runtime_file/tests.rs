@@ -75,7 +75,7 @@ fn text(pid: u32) -> String {
 }
 
 #[test]
-fn a_file_is_for_its_user_alone_and_gone_in_the_end() {
+fn runtime_file_is_private_and_removed_on_exit() {
     let home = TestHome::new();
     let config = Some(Path::new("/x/narrows.json"));
     let file = RuntimeFile::write(&home.environment(), URL, "nra_x", config).expect("written");
@@ -100,7 +100,7 @@ fn a_file_is_for_its_user_alone_and_gone_in_the_end() {
 }
 
 #[test]
-fn a_loose_folder_of_ours_is_tightened_by_the_gateway() {
+fn loose_folder_permissions_are_tightened() {
     let home = TestHome::new();
     fs::create_dir_all(home.run()).expect("a folder can be made");
     set_mode(&home.run(), 0o777);
@@ -114,7 +114,7 @@ fn a_loose_folder_of_ours_is_tightened_by_the_gateway() {
 }
 
 #[test]
-fn the_file_of_the_next_gateway_stays() {
+fn file_of_a_newer_gateway_is_kept() {
     let home = TestHome::new();
     let environment = home.environment();
     let first = RuntimeFile::write(&environment, URL, "nra_1", None).expect("written");
@@ -124,7 +124,7 @@ fn the_file_of_the_next_gateway_stays() {
 }
 
 #[test]
-fn files_of_processes_that_are_gone_are_removed() {
+fn files_of_exited_processes_are_removed() {
     let home = TestHome::new();
     let mut child = std::process::Command::new("true").spawn().expect("it runs");
     child.wait().expect("it ends");
@@ -135,7 +135,7 @@ fn files_of_processes_that_are_gone_are_removed() {
 }
 
 #[test]
-fn what_others_could_have_read_or_written_is_not_believed() {
+fn insecure_files_are_ignored() {
     let home = TestHome::new();
     let own = text(std::process::id());
     let loose = home.put("1.json", &own, 0o640);
@@ -169,7 +169,7 @@ fn what_others_could_have_read_or_written_is_not_believed() {
 }
 
 #[test]
-fn a_link_in_the_place_of_the_folder_is_not_followed() {
+fn symlinked_folder_is_not_followed() {
     let home = TestHome::new();
     let elsewhere = home.0.join("elsewhere");
     fs::create_dir(&elsewhere).expect("a folder can be made");
@@ -186,7 +186,7 @@ fn a_link_in_the_place_of_the_folder_is_not_followed() {
 }
 
 #[test]
-fn the_runtime_folder_of_the_login_comes_first_and_is_not_made() {
+fn xdg_runtime_folder_is_preferred_and_not_created() {
     let home = TestHome::new();
     let login = home.0.join("login");
     let variables = [
@@ -204,7 +204,7 @@ fn the_runtime_folder_of_the_login_comes_first_and_is_not_made() {
 }
 
 #[test]
-fn without_any_folder_there_is_no_file_and_no_gateway() {
+fn without_a_folder_no_file_or_gateway_is_found() {
     let environment = Environment::default();
     assert!(RuntimeFile::write(&environment, URL, "nra_x", None).is_err());
     let found = found(&environment);
@@ -212,7 +212,7 @@ fn without_any_folder_there_is_no_file_and_no_gateway() {
 }
 
 #[test]
-fn a_file_of_somebody_else_is_not_believed() {
+fn file_of_another_user_is_ignored() {
     let home = TestHome::new();
     let file = home.put("1.json", &text(std::process::id()), 0o600);
     // Only root can change the owner of a file; other users cannot test this.

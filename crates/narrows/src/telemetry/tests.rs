@@ -51,7 +51,7 @@ fn check(format: Format, expected: Expect) {
 }
 
 #[test]
-fn json_lines() {
+fn json_log_lines_are_formatted() {
     check(
         Format::Json,
         expect![[r#"
@@ -65,7 +65,7 @@ fn json_lines() {
 }
 
 #[test]
-fn lines_for_people() {
+fn human_log_lines_are_formatted() {
     check(
         Format::Human(Palette::none()),
         expect![[r#"
@@ -79,7 +79,7 @@ fn lines_for_people() {
 }
 
 #[test]
-fn the_flag_goes_before_the_variable_and_libraries_are_quiet() {
+fn flag_overrides_variable_and_libraries_log_warnings() {
     let heard = |flag, variable| {
         let work = || {
             tracing::debug!(target: "narrows_gateway::x", "own debug");

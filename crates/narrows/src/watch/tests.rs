@@ -41,7 +41,7 @@ impl Drop for TestFolder {
 }
 
 #[test]
-fn every_link_and_folder_on_the_way_counts() {
+fn every_link_and_folder_of_the_path_is_watched() {
     let folder = TestFolder::new();
     folder.write("real/v1/narrows.json", "{}");
     symlink("v1", folder.at("real/..data")).expect("a link can be made");
@@ -66,7 +66,7 @@ fn every_link_and_folder_on_the_way_counts() {
 }
 
 #[test]
-fn links_in_a_circle_come_to_an_end() {
+fn link_cycles_terminate() {
     let folder = TestFolder::new();
     symlink("b", folder.at("a")).expect("a link can be made");
     symlink("a", folder.at("b")).expect("a link can be made");
@@ -75,7 +75,7 @@ fn links_in_a_circle_come_to_an_end() {
 }
 
 #[test]
-fn a_look_tells_one_state_from_another() {
+fn snapshots_differ_between_states() {
     let folder = TestFolder::new();
     let file = folder.write("c/narrows.json", "{}");
     folder.write("p/preset_a.json", "{}");
@@ -102,7 +102,7 @@ fn a_look_tells_one_state_from_another() {
 }
 
 #[test]
-fn presets_count_wherever_they_are() {
+fn preset_files_are_watched_in_any_folder() {
     let folder = TestFolder::new();
     let file = folder.write("narrows.json", "{}");
     folder.write("p/preset_a.json", "{}");
@@ -115,7 +115,7 @@ fn presets_count_wherever_they_are() {
 }
 
 #[test]
-fn reading_is_no_change() {
+fn reading_is_not_a_change() {
     let read = AccessKind::Open(AccessMode::Read);
     assert!(!is_change(&EventKind::Access(read)));
     assert!(!is_change(&EventKind::Access(AccessKind::Close(
@@ -128,7 +128,7 @@ fn reading_is_no_change() {
 }
 
 #[test]
-fn a_pipe_is_not_followed() {
+fn pipe_is_not_opened() {
     let folder = TestFolder::new();
     let pipe = folder.at("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();

@@ -18,7 +18,7 @@ fn failing(folder: &Folder, id: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_server_that_fails_again_and_again_is_logged_once() {
+async fn repeated_failure_is_logged_once() {
     let folder = Folder::new();
     folder.write("fail.sh", FAIL);
     let ids: Vec<String> = (0..10).map(|number| format!("s{number}")).collect();
@@ -40,7 +40,7 @@ async fn a_server_that_fails_again_and_again_is_logged_once() {
 }
 
 #[tokio::test]
-async fn the_end_of_stderr_is_shown_for_one_server() {
+async fn end_of_stderr_is_shown_for_one_server() {
     let folder = Folder::new();
     folder.write("fail.sh", FAIL);
     let mut broken = failing(&folder, "s");
@@ -60,7 +60,7 @@ async fn the_end_of_stderr_is_shown_for_one_server() {
 }
 
 #[test]
-fn text_on_stdout_is_quoted_with_what_is_wrong_about_it() {
+fn non_json_stdout_is_quoted_with_the_reason() {
     let folder = Folder::new();
     let script = "echo 'Listening on port 3000'; echo 'no config' >&2; exec sleep 60";
     let server = json!({ "command": "sh", "args": ["-c", script], "startup_timeout_s": 1 });

@@ -1,8 +1,8 @@
 //! Tests of clients with tokens, from creating a token to using it.
 
 mod serving;
-mod silence;
 mod token;
+mod token_redaction;
 
 use serde_json::{Value, json};
 

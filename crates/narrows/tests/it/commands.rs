@@ -87,7 +87,7 @@ fn blank_numbers(line: &str) -> String {
 }
 
 #[test]
-fn check_says_what_is_there_and_what_is_wrong() {
+fn check_reports_servers_and_problems() {
     let folder = Folder::with(MIXED);
     let ran = folder.run(&["check"]);
     assert_eq!(ran.code, Some(1));
@@ -115,7 +115,7 @@ fn check_says_what_is_there_and_what_is_wrong() {
 
 /// The line of a server appears before the slowest server has finished.
 #[test]
-fn check_prints_each_server_as_soon_as_it_is_known() {
+fn check_prints_each_server_once_it_settles() {
     let waits = "while [ ! -e go ]; do sleep 0.05; done; exit 3";
     let config = serde_json::json!({ "mcpServers": {
         "slow": { "command": "sh", "args": ["-c", waits], "startup_timeout_s": 20 },
@@ -160,7 +160,7 @@ fn web_server(answer: &'static str) -> String {
 }
 
 #[test]
-fn check_has_a_hint_for_servers_that_answer_something_else() {
+fn check_hints_at_servers_with_invalid_responses() {
     let closed = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     let page = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\nConnection: close\r\n\r\n<html>";
     let nothing = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
@@ -202,7 +202,7 @@ fn check_has_a_hint_for_servers_that_answer_something_else() {
 }
 
 #[test]
-fn check_has_a_hint_for_servers_that_never_ran_or_never_answer() {
+fn check_hints_at_servers_that_did_not_start_or_respond() {
     // The kernel accepts connections, but no program answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", silent.local_addr().unwrap());
@@ -232,14 +232,14 @@ fn check_has_a_hint_for_servers_that_never_ran_or_never_answer() {
 }
 
 #[test]
-fn check_without_a_configuration_is_fine() {
+fn check_succeeds_without_a_configuration() {
     let ran = Folder::new().run(&["check"]);
     assert_eq!(ran.code, Some(0), "{}", ran.shown());
     assert!(ran.stdout.contains("2 of 2 servers up"), "{}", ran.stdout);
 }
 
 #[test]
-fn check_names_the_variable_that_is_not_set_and_still_tries_the_others() {
+fn check_names_an_unset_variable_and_tries_other_servers() {
     let folder = Folder::with(
         r#"{"mcpServers": {"demo": {"type": "builtin"}, "a": {"url": "https://x/", "headers": {"Authorization": "${NOT_SET}"}}}}"#,
     );
@@ -272,7 +272,7 @@ const LEFT_OUT: &str = r#"{ "servers": {
     "more": { "type": "builtin", "name": "demo" } } }"#;
 
 #[test]
-fn check_still_tries_the_others_where_one_is_left_out() {
+fn check_tries_other_servers_if_one_is_skipped() {
     let folder = Folder::with(LEFT_OUT);
     let ran = folder.run(&["check"]);
     check(
@@ -322,7 +322,7 @@ fn check_still_tries_the_others_where_one_is_left_out() {
 }
 
 #[test]
-fn other_commands_run_without_what_is_left_out() {
+fn other_commands_run_without_skipped_servers() {
     let folder = Folder::with(LEFT_OUT);
     let ran = folder.run(&["call", "demo", "echo", r#"{"text": "hi"}"#]);
     check(
@@ -363,7 +363,7 @@ fn other_commands_run_without_what_is_left_out() {
 }
 
 #[test]
-fn check_answers_programs_in_json() {
+fn check_prints_json() {
     let folder = Folder::with(MIXED);
     let ran = folder.run(&["check", "--json"]);
     assert_eq!(ran.code, Some(1));
@@ -398,7 +398,7 @@ fn check_answers_programs_in_json() {
 }
 
 #[test]
-fn tools_lists_names_and_costs() {
+fn tools_lists_names_and_token_counts() {
     let ran = Folder::with(MIXED).run(&["tools"]);
     assert_eq!(ran.code, Some(0), "{}", ran.shown());
     check(
@@ -429,7 +429,7 @@ fn tools_lists_names_and_costs() {
 }
 
 #[test]
-fn what_to_run_next_is_on_the_same_configuration() {
+fn suggested_commands_use_the_same_configuration() {
     let folder = Folder::new();
     folder.write("my own.json", MIXED);
     folder.write("plain.json", MIXED);
@@ -472,7 +472,7 @@ fn what_to_run_next_is_on_the_same_configuration() {
 }
 
 #[test]
-fn serve_names_the_addresses_of_every_kind_of_client() {
+fn serve_prints_addresses_for_every_transport() {
     let folder = Folder::new();
     let start = |format: &str| {
         let arguments = ["serve", "--listen", "127.0.0.1:0", "--log-format", format];
@@ -498,7 +498,7 @@ fn serve_names_the_addresses_of_every_kind_of_client() {
 }
 
 #[test]
-fn tools_tells_programs_the_states() {
+fn tools_json_includes_server_states() {
     let config = MIXED.replace(
         "\"demo\"",
         r#""out": { "type": "rpc", "url": "${NOT_SET}" }, "demo""#,
@@ -520,7 +520,7 @@ fn tools_tells_programs_the_states() {
 }
 
 #[test]
-fn tools_of_another_endpoint_have_its_names() {
+fn tools_uses_the_names_of_the_endpoint() {
     let folder = Folder::with(
         r#"{"mcpServers": {"demo": {"type": "builtin"}}, "endpoints": {"facade": {"separator": ":"}}}"#,
     );
@@ -529,7 +529,7 @@ fn tools_of_another_endpoint_have_its_names() {
 }
 
 #[test]
-fn one_tool_is_shown_with_its_schema() {
+fn tool_is_shown_with_its_schema() {
     let folder = Folder::new();
     let ran = folder.run(&["tools", "demo", "echo"]);
     assert_eq!(ran.code, Some(0), "{}", ran.shown());
@@ -557,7 +557,7 @@ fn one_tool_is_shown_with_its_schema() {
 }
 
 #[test]
-fn why_a_tool_is_there_or_not() {
+fn why_explains_availability() {
     let folder = Folder::with(MIXED);
     for (name, code) in [
         ("demo__echo", 0),
@@ -573,7 +573,7 @@ fn why_a_tool_is_there_or_not() {
 }
 
 #[test]
-fn check_recognises_a_url_that_is_the_address_of_the_same_file() {
+fn check_detects_a_url_of_its_own_gateway() {
     let folder = Folder::with(
         r#"{"listen": "127.0.0.1:17463", "mcpServers": {"demo": {"type": "builtin"},
             "loop": {"url": "http://localhost:17463/mcp"}}}"#,
@@ -593,7 +593,7 @@ fn check_recognises_a_url_that_is_the_address_of_the_same_file() {
 }
 
 #[test]
-fn hints_name_what_a_program_did_not_find() {
+fn hints_name_missing_modules() {
     let folder = Folder::with(
         r#"{"mcpServers": {
             "module": {"command": "sh", "args": ["-c", "echo \"python3: No module named x\" >&2; exit 1"]},
@@ -625,7 +625,7 @@ fn hints_name_what_a_program_did_not_find() {
 }
 
 #[test]
-fn tools_that_are_hidden_are_counted_apart() {
+fn hidden_tools_are_counted_separately() {
     let folder =
         Folder::with(r#"{"mcpServers": {"demo": {"type": "builtin", "includeTools": []}}}"#);
     let ran = folder.run(&["check"]);
@@ -637,7 +637,7 @@ fn tools_that_are_hidden_are_counted_apart() {
 }
 
 #[test]
-fn an_interrupted_check_names_the_servers_that_were_still_starting() {
+fn interrupted_check_names_the_starting_servers() {
     let folder = Folder::with(
         r#"{"mcpServers": {"slow": {"command": "sh", "args": ["-c", "echo > started; sleep 60"]}},
             "limits": {"grace_s": 0.1}}"#,

@@ -34,7 +34,7 @@ fn check(config: &str, expected: Expect) {
 }
 
 #[test]
-fn a_missing_file() {
+fn missing_file_is_reported() {
     let folder = Folder::new();
     let ran = folder.run(&["check", "--config", "nowhere.json"]);
     expect![[r#"
@@ -49,7 +49,7 @@ fn a_missing_file() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read() {
+fn unreadable_file_is_reported() {
     let folder = Folder::new();
     let ran = folder.run(&["check", "--config", "."]);
     expect![[r#"
@@ -74,7 +74,7 @@ fn a_file_that_cannot_be_read() {
 }
 
 #[test]
-fn bad_json() {
+fn invalid_json_is_reported() {
     check(
         "{\n  \"mcpServers\": {\n    \"a\": { \"command\": \"x\" \"args\": [] }\n  }\n}",
         expect![[r#"
@@ -85,7 +85,7 @@ fn bad_json() {
 }
 
 #[test]
-fn wrong_structure() {
+fn invalid_structure_is_reported() {
     check(
         r#"{ "mcpServers": ["files"] }"#,
         expect![[r#"
@@ -107,7 +107,7 @@ fn wrong_structure() {
 }
 
 #[test]
-fn a_stdio_server_without_a_command() {
+fn stdio_server_without_a_command_is_reported() {
     check(
         r#"{ "mcpServers": { "files": { "type": "stdio" } } }"#,
         expect![[r#"
@@ -120,7 +120,7 @@ fn a_stdio_server_without_a_command() {
 }
 
 #[test]
-fn an_http_server_without_a_url() {
+fn http_server_without_a_url_is_reported() {
     check(
         r#"{ "mcp_servers": [ { "name": "search", "type": "http" } ] }"#,
         expect![[r#"
@@ -133,7 +133,7 @@ fn an_http_server_without_a_url() {
 }
 
 #[test]
-fn an_unknown_transport() {
+fn unknown_transport_is_reported() {
     check(
         r#"{ "servers": { "a": { "type": "carrier-pigeon", "url": "http://x" } } }"#,
         expect![[r#"
@@ -146,7 +146,7 @@ fn an_unknown_transport() {
 }
 
 #[test]
-fn a_duplicate_id() {
+fn duplicate_id_is_reported() {
     check(
         r#"{ "servers": [ { "id": "a", "command": ["x"] }, { "id": "a", "command": ["y"] } ] }"#,
         expect![[r#"
@@ -159,7 +159,7 @@ fn a_duplicate_id() {
 }
 
 #[test]
-fn everything_at_once() {
+fn all_problems_are_reported_at_once() {
     check(
         r#"{
   "mcpServers": {

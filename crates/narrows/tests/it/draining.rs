@@ -94,7 +94,7 @@ fn tool(name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_request_that_is_sent_in_part_does_not_hold_up_the_end() {
+async fn partial_request_does_not_delay_shutdown() {
     for part in [
         "P",
         "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\n",
@@ -114,7 +114,7 @@ async fn a_request_that_is_sent_in_part_does_not_hold_up_the_end() {
 }
 
 #[tokio::test]
-async fn calls_in_flight_finish_on_every_way_in_and_nothing_new_begins() {
+async fn shutdown_finishes_calls_and_rejects_new_ones() {
     let servers = DrainServers::install();
     let mut gateway = Gateway::serve(&servers.config(FOR_EVER as f64)).await;
     let address = gateway.address().to_owned();
@@ -203,7 +203,7 @@ async fn nothing_new_begins(gateway: &Gateway, session: &mut Session) {
 }
 
 #[tokio::test]
-async fn a_call_that_is_not_waited_for_says_whether_it_may_have_run() {
+async fn aborted_call_reports_whether_it_may_have_run() {
     let servers = DrainServers::install();
     let mut gateway = Gateway::serve(&servers.config(0.2)).await;
     let mut session = gateway.session("/mcp").await;
@@ -227,7 +227,7 @@ async fn a_call_that_is_not_waited_for_says_whether_it_may_have_run() {
 }
 
 #[tokio::test]
-async fn a_second_signal_ends_the_gateway_at_once() {
+async fn second_signal_exits_at_once() {
     let servers = DrainServers::install();
     let mut gateway = Gateway::serve(&servers.config(FOR_EVER as f64)).await;
     let mut session = gateway.session("/mcp").await;
@@ -239,7 +239,7 @@ async fn a_second_signal_ends_the_gateway_at_once() {
 }
 
 #[tokio::test]
-async fn an_idle_gateway_waits_for_nothing() {
+async fn idle_gateway_exits_at_once() {
     let servers = DrainServers::install();
     let mut gateway = Gateway::serve(&servers.config(FOR_EVER as f64)).await;
     let session = gateway.session("/mcp").await;
@@ -253,7 +253,7 @@ async fn an_idle_gateway_waits_for_nothing() {
 }
 
 #[tokio::test]
-async fn calls_in_flight_finish_on_stdio() {
+async fn shutdown_finishes_calls_on_stdio() {
     let servers = DrainServers::install();
     let mut client = StdioGateway::open(&servers.config(FOR_EVER as f64)).await;
     let id = client.request("tools/call", tool("held__hold")).await;

@@ -116,12 +116,12 @@ async fn check_stdio(end: impl AsyncFnOnce(&mut StdioGateway), code: Option<i32>
 }
 
 #[tokio::test]
-async fn the_end_of_stdin() {
+async fn end_of_stdin_stops_all_processes() {
     check_stdio(async |client| client.close_stdin(), Some(0)).await;
 }
 
 #[tokio::test]
-async fn shutdown_on_stdio() {
+async fn shutdown_on_stdio_stops_all_processes() {
     let end = async |client: &mut StdioGateway| {
         let answer = client.call("shutdown", json!({})).await;
         assert_eq!(answer["result"], json!({}));
@@ -130,17 +130,17 @@ async fn shutdown_on_stdio() {
 }
 
 #[tokio::test]
-async fn sigterm_on_stdio() {
+async fn sigterm_on_stdio_stops_all_processes() {
     check_stdio(async |client| signal("TERM", client.pid()).await, Some(0)).await;
 }
 
 #[tokio::test]
-async fn sigint_on_stdio() {
+async fn sigint_on_stdio_stops_all_processes() {
     check_stdio(async |client| signal("INT", client.pid()).await, Some(0)).await;
 }
 
 #[tokio::test]
-async fn the_end_of_stdin_with_calls_in_flight() {
+async fn end_of_stdin_with_calls_in_flight_stops_all_processes() {
     let end = async |client: &mut StdioGateway| {
         client
             .request("tools/call", json!({ "name": "family__hold" }))
@@ -178,23 +178,23 @@ async fn check_serve(name: &str, in_flight: bool) {
 }
 
 #[tokio::test]
-async fn sigterm_on_http() {
+async fn sigterm_on_http_stops_all_processes() {
     check_serve("TERM", false).await;
 }
 
 #[tokio::test]
-async fn sigint_on_http() {
+async fn sigint_on_http_stops_all_processes() {
     check_serve("INT", false).await;
 }
 
 #[tokio::test]
-async fn sigterm_on_http_with_calls_in_flight() {
+async fn sigterm_on_http_with_calls_in_flight_stops_all_processes() {
     check_serve("TERM", true).await;
 }
 
 /// Only the guard is left to end the processes, and then exits.
 #[tokio::test]
-async fn sigkill() {
+async fn sigkill_stops_all_processes() {
     let servers = EndingServers::install();
     let mut client = StdioGateway::open(&servers.config()).await;
     let mut all = servers.all();
@@ -207,7 +207,7 @@ async fn sigkill() {
 
 /// The gateway is killed before a client has sent `initialize`.
 #[tokio::test]
-async fn sigkill_while_servers_start() {
+async fn sigkill_during_startup_stops_all_processes() {
     let servers = EndingServers::install();
     let mut client = StdioGateway::start(&servers.config());
     let there = |server: &Installed| server.grandchild_pids().len() == 2;
@@ -222,7 +222,7 @@ async fn sigkill_while_servers_start() {
 
 /// Links owned by a session end with it, including all processes started by them.
 #[tokio::test]
-async fn a_session_with_links_of_its_own() {
+async fn session_end_stops_the_processes_of_its_links() {
     let servers = EndingServers::install();
     let gateway = Gateway::serve(&servers.config()).await;
     gateway.session("/mcp").await;
@@ -306,7 +306,7 @@ impl WithDaemon {
 }
 
 #[tokio::test]
-async fn a_daemon_without_environment_ends_with_the_gateway() {
+async fn daemon_without_environment_ends_with_the_gateway() {
     let with = WithDaemon::install();
     let (gateway, daemon) = with.serve().await;
     signal("TERM", gateway.program.pid()).await;
@@ -314,7 +314,7 @@ async fn a_daemon_without_environment_ends_with_the_gateway() {
 }
 
 #[tokio::test]
-async fn a_daemon_without_environment_ends_with_its_server() {
+async fn daemon_without_environment_ends_with_its_server() {
     let with = WithDaemon::install();
     let (_gateway, daemon) = with.serve().await;
     processes::kill(with.server.server_pids()[0]);
@@ -322,7 +322,7 @@ async fn a_daemon_without_environment_ends_with_its_server() {
 }
 
 #[tokio::test]
-async fn a_daemon_without_environment_ends_after_a_sigkill_of_the_gateway() {
+async fn daemon_without_environment_ends_if_gateway_is_killed() {
     let with = WithDaemon::install();
     let (gateway, daemon) = with.serve().await;
     processes::kill(gateway.program.pid());
@@ -330,7 +330,7 @@ async fn a_daemon_without_environment_ends_after_a_sigkill_of_the_gateway() {
 }
 
 #[tokio::test]
-async fn a_daemon_without_environment_ends_after_a_sigkill_of_the_guard_and_the_gateway() {
+async fn daemon_without_environment_ends_if_guard_is_killed_too() {
     let with = WithDaemon::install();
     let (gateway, daemon) = with.serve().await;
     processes::kill(guard_of(gateway.program.pid()));
@@ -339,7 +339,7 @@ async fn a_daemon_without_environment_ends_after_a_sigkill_of_the_guard_and_the_
 }
 
 #[tokio::test]
-async fn a_daemon_without_environment_ends_after_a_sigkill_of_its_subreaper() {
+async fn daemon_without_environment_ends_if_subreaper_is_killed() {
     let with = WithDaemon::install();
     let (gateway, daemon) = with.serve().await;
     let subreapers = children_with(gateway.program.pid(), "__subreaper");
@@ -349,7 +349,7 @@ async fn a_daemon_without_environment_ends_after_a_sigkill_of_its_subreaper() {
 }
 
 #[tokio::test]
-async fn a_guard_that_is_killed_is_replaced() {
+async fn killed_guard_is_replaced() {
     let servers = EndingServers::install();
     let gateway = Gateway::serve(&servers.config()).await;
     let mut session = gateway.session("/mcp").await;
@@ -380,7 +380,7 @@ async fn a_guard_that_is_killed_is_replaced() {
 }
 
 #[tokio::test]
-async fn a_server_that_closes_its_pipes_is_noticed_behind_its_subreaper() {
+async fn closed_server_pipes_are_detected_through_a_subreaper() {
     let own = std::process::id().to_string();
     let mut subreaper = Command::new(NARROWS)
         .args([

@@ -56,7 +56,7 @@ async fn check_chain(tool: &str, last: &str, expected: &[&str]) {
 }
 
 #[tokio::test]
-async fn a_successful_call_is_logged_at_the_default_level_with_server_and_tool() {
+async fn successful_call_is_logged_with_server_and_tool() {
     check_chain(
         "get",
         "facade_to_llm.response",
@@ -71,7 +71,7 @@ async fn a_successful_call_is_logged_at_the_default_level_with_server_and_tool()
 }
 
 #[tokio::test]
-async fn the_events_of_a_failed_call_name_server_and_tool() {
+async fn failed_call_events_name_server_and_tool() {
     check_chain(
         "broken",
         "facade_to_llm.error",
@@ -86,7 +86,7 @@ async fn the_events_of_a_failed_call_name_server_and_tool() {
 }
 
 #[tokio::test]
-async fn a_flood_of_calls_is_counted_instead_of_logged() {
+async fn excess_call_events_are_counted_instead_of_logged() {
     const CALLS: usize = 1_000;
     let server = script().install();
     let gateway = Gateway::serve(&config([("one", server.config())])).await;
@@ -129,7 +129,7 @@ async fn a_flood_of_calls_is_counted_instead_of_logged() {
 }
 
 #[tokio::test]
-async fn errors_of_a_server_are_logged_without_its_secrets() {
+async fn server_errors_are_logged_without_secrets() {
     let secret = r#"s3c"ret-of-mine"#;
     let script = Script::new("s")
         .plain_tool("broken")

@@ -113,12 +113,12 @@ fn errand(server: &str, tool: &str, arguments: Value) -> Value {
 #[track_caller]
 fn wrong(result: &Value) -> Value {
     assert_eq!(result["isError"], true, "{result}");
-    serde_json::from_str(said(result)).unwrap_or_else(|error| panic!("{error}: {result}"))
+    serde_json::from_str(only_text(result)).unwrap_or_else(|error| panic!("{error}: {result}"))
 }
 
 /// Returns the only text of a result.
 #[track_caller]
-fn said(result: &Value) -> &str {
+fn only_text(result: &Value) -> &str {
     assert_eq!(
         result["content"].as_array().map(Vec::len),
         Some(1),

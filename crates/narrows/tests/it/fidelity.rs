@@ -211,7 +211,7 @@ async fn check_results(results: &[(String, String)]) {
 }
 
 #[tokio::test]
-async fn results_of_tools() {
+async fn tool_results_are_byte_identical() {
     let result = |text: &str| -> String {
         #[derive(Deserialize)]
         struct ResultFile<'a> {
@@ -229,7 +229,7 @@ async fn results_of_tools() {
 }
 
 #[tokio::test]
-async fn odd_results() {
+async fn unusual_results_are_byte_identical() {
     let odd = ODD.iter().map(|text| (*text).to_owned());
     let broken = "{\n\t\"content\" :\n [\n\n] , \"a\"\n:1\n}".to_owned();
     let results = odd.chain([nested(), broken]).enumerate();
@@ -240,7 +240,7 @@ async fn odd_results() {
 }
 
 #[tokio::test]
-async fn a_long_result() {
+async fn long_result_is_byte_identical() {
     let script = Script::new("exact").plain_tool("long");
     let script = script.on_tool("long", [Step::ReplyLength(LENGTH)]);
     let servers = FidelityServers::start(&script).await;

@@ -15,7 +15,7 @@ fn check(arguments: &[&str], input: &str, expected: Expect) {
 }
 
 #[test]
-fn mask() {
+fn mask_cuts_long_strings() {
     let small = [
         "mask",
         "--max-chars",
@@ -52,7 +52,7 @@ fn mask() {
 }
 
 #[test]
-fn toon_there_and_back() {
+fn toon_encodes_and_decodes() {
     let json = r#"{"rows":[{"id":1,"name":"a"},{"id":2,"name":"b"}]}"#;
     let toon = run(&["toon"], json);
     assert_eq!(toon.stdout, "rows[2]{id,name}:\n  1,a\n  2,b\n");
@@ -75,7 +75,7 @@ fn toon_there_and_back() {
 }
 
 #[test]
-fn types() {
+fn ts_prints_typescript() {
     let schema = r#"{"type": "object", "required": ["path"], "properties": {
         "path": {"type": "string", "description": "File path"},
         "limit": {"type": "integer", "default": 30, "minimum": 1, "maximum": 100}}}"#;
@@ -125,7 +125,7 @@ fn log() -> String {
 }
 
 #[test]
-fn prune() {
+fn prune_cuts_a_text_to_a_goal() {
     let folder = Folder::new();
     folder.write("web.log", log());
     let goal = ["--goal", "why was the payment refused?"];
@@ -164,7 +164,7 @@ fn prune() {
 }
 
 #[test]
-fn what_was_saved_is_told_on_stderr() {
+fn stats_are_printed_on_stderr() {
     let rows: Vec<String> = (0..50)
         .map(|n| format!(r#"{{"id": {n}, "name": "x"}}"#))
         .collect();
@@ -185,7 +185,7 @@ fn what_was_saved_is_told_on_stderr() {
 }
 
 #[test]
-fn files_that_cannot_be_read() {
+fn unreadable_files_are_reported() {
     let folder = Folder::new();
     for filter in [&["mask"][..], &["toon"], &["ts"], &["prune", "--goal", "x"]] {
         let ran = folder.run(&[filter, &["missing.json"]].concat());
@@ -203,7 +203,7 @@ fn files_that_cannot_be_read() {
 
 /// The default values of the flags are those of the library.
 #[test]
-fn the_defaults_are_those_of_the_library() {
+fn flag_defaults_match_the_library() {
     let json = format!("[{:?}, {:?}]", "x".repeat(4_000), "y".repeat(4_001));
     let masked = narrows_shape::mask(json.as_bytes(), &narrows_shape::Mask::default());
     let masked = masked.expect("JSON").text;
@@ -218,7 +218,7 @@ fn the_defaults_are_those_of_the_library() {
 }
 
 #[test]
-fn wrong_usage() {
+fn wrong_usage_is_rejected() {
     for arguments in [
         &["prune"][..],
         &["prune", "--goal", "x", "--max-prune-ratio", "1.5"],

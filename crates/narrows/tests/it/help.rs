@@ -38,7 +38,7 @@ fn every_command_has_examples() {
 }
 
 #[test]
-fn every_action_on_a_gateway_has_examples_and_says_which_gateway() {
+fn every_admin_command_has_examples_and_gateway_options() {
     let folder = Folder::new();
     let actions = [
         ("servers", "list show add remove enable disable restart"),
@@ -67,7 +67,7 @@ fn every_action_on_a_gateway_has_examples_and_says_which_gateway() {
 }
 
 #[test]
-fn help_says_where_clients_connect_and_what_has_no_effect_yet() {
+fn help_lists_client_addresses_and_ineffective_options() {
     let folder = Folder::new();
     let words = |command: &str| {
         let ran = folder.run(&[command, "--help"]);
@@ -109,7 +109,7 @@ fn help_says_where_clients_connect_and_what_has_no_effect_yet() {
 }
 
 #[test]
-fn help_names_every_member_of_what_check_prints() {
+fn help_documents_every_member_of_check_json() {
     let folder = Folder::with(r#"{"mcpServers": {"a": {"command": "./nowhere"}}}"#);
     let ran = folder.run(&["check", "--json"]);
     let whole: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
@@ -132,7 +132,7 @@ fn help_names_every_member_of_what_check_prints() {
 }
 
 #[test]
-fn the_version_is_an_answer() {
+fn version_is_printed_on_stdout() {
     let ran = Folder::new().run(&["--version"]);
     let version = format!("narrows {}\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(
@@ -142,7 +142,7 @@ fn the_version_is_an_answer() {
 }
 
 #[test]
-fn wrong_usage_is_exit_code_2_with_an_empty_stdout() {
+fn wrong_usage_exits_with_code_2_and_empty_stdout() {
     let folder = Folder::new();
     let cases: &[&[&str]] = &[
         &[],
@@ -179,7 +179,7 @@ fn wrong_usage_is_exit_code_2_with_an_empty_stdout() {
 }
 
 #[test]
-fn every_way_of_exposing_tools_is_accepted() {
+fn every_expose_mode_is_accepted() {
     for how in ["all", "lazy", "search"] {
         let ran = Folder::new().run(&["stdio", "--expose", how]);
         assert_eq!(ran.code, Some(0), "{how}: {}", ran.stderr);
@@ -187,7 +187,7 @@ fn every_way_of_exposing_tools_is_accepted() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_reason_to_panic() {
+fn closed_stdout_does_not_panic() {
     let folder = Folder::new();
     for arguments in [
         &["--help"][..],

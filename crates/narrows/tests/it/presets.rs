@@ -1,10 +1,10 @@
 //! Tests that hidden items are refused, however a client requests them.
 
 mod attempts;
-mod choosing;
+mod hidden_servers;
 mod plain;
 mod receipts;
-mod silence;
+mod rules;
 mod spellings;
 mod tool_lists;
 mod unlisted;

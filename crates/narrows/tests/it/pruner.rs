@@ -69,7 +69,7 @@ fn port_in(stderr: &str) -> Option<u16> {
 
 /// Three requests as existing clients of the pruner send them.
 #[tokio::test]
-async fn the_examples_of_the_document() {
+async fn documented_examples_work() {
     let pruner = Pruner::start(&[]).await;
     let list = pruner.shell(
         r#"curl -sS -H 'Content-Type: application/json' -d '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}' http://127.0.0.1:8006/rpc"#,
@@ -109,7 +109,7 @@ async fn the_examples_of_the_document() {
 }
 
 #[tokio::test]
-async fn variables_decide_and_what_is_no_number_is_told() {
+async fn variables_apply_and_invalid_numbers_are_reported() {
     let wrong = [
         ("MCP_PRUNER_PRUNE_ID_TTL_S", "soon"),
         ("MCP_PRUNER_MAX_INPUT_CHARS", "5"),
@@ -133,7 +133,7 @@ async fn variables_decide_and_what_is_no_number_is_told() {
 }
 
 #[tokio::test]
-async fn it_ends_when_told_to_and_listens_on_loopback_alone() {
+async fn pruner_stops_on_sigterm_and_listens_only_on_loopback() {
     let mut pruner = Pruner::start(&[]).await;
     pruner.shell(&format!("kill -TERM {}", pruner.program.pid()));
     assert_eq!(pruner.program.wait().await.code(), Some(0));
@@ -154,7 +154,7 @@ async fn it_ends_when_told_to_and_listens_on_loopback_alone() {
 
 /// The announced address is the one on which the pruner listens.
 #[tokio::test]
-async fn another_loopback_address() {
+async fn another_loopback_address_is_accepted() {
     let pruner = Pruner::start(&[("MCP_PRUNER_HOST", "127.0.0.2")]).await;
     let health = pruner.shell("curl -sS http://127.0.0.2:8006/health");
     assert!(health.contains("healthy"), "{health}");
@@ -162,7 +162,7 @@ async fn another_loopback_address() {
 
 /// The tools over MCP, together with those of other servers and on the server's own endpoint.
 #[tokio::test]
-async fn as_a_server_of_the_gateway() {
+async fn pruner_works_as_a_gateway_server() {
     let servers = [
         ("demo", json!({ "type": "builtin" })),
         ("pruner", json!({ "type": "builtin" })),

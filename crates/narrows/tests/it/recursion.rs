@@ -40,7 +40,7 @@ fn circle(arguments: &str) -> Folder {
 }
 
 #[test]
-fn an_entry_that_starts_the_same_gateway_is_started_once() {
+fn entry_that_starts_the_same_gateway_runs_once() {
     // The path of the file and the other arguments do not matter.
     for arguments in [
         "",
@@ -62,7 +62,7 @@ fn an_entry_that_starts_the_same_gateway_is_started_once() {
 }
 
 #[test]
-fn a_wrapper_that_clears_the_environment_hides_no_gateway() {
+fn cleared_environment_does_not_hide_a_gateway() {
     let folder = Folder::new();
     let script = format!("exec env -i PATH=\"$PATH\" {NARROWS} stdio");
     let again = entry(&folder, "again", &script);
@@ -76,7 +76,7 @@ fn a_wrapper_that_clears_the_environment_hides_no_gateway() {
 }
 
 #[test]
-fn an_empty_chain_runs_a_command_below_its_own_gateway_all_the_same() {
+fn empty_chain_allows_a_command_below_its_own_gateway() {
     let folder = Folder::new();
     // Below its own gateway, the same file is normally refused. The script runs once, because
     // nothing else would stop the recursion.
@@ -94,7 +94,7 @@ fn an_empty_chain_runs_a_command_below_its_own_gateway_all_the_same() {
 }
 
 #[test]
-fn commands_that_start_servers_start_no_circle() {
+fn commands_that_start_servers_do_not_recurse() {
     for command in [&["tools"][..], &["call", "demo__echo", "{\"text\":\"x\"}"]] {
         let folder = circle("");
         let ran = folder.run(command);
@@ -104,7 +104,7 @@ fn commands_that_start_servers_start_no_circle() {
 }
 
 #[test]
-fn a_command_below_its_own_gateway_says_why_it_does_not_run() {
+fn command_below_its_own_gateway_explains_its_refusal() {
     for command in ["check", "tools", "serve --listen 127.0.0.1:0"] {
         let folder = Folder::new();
         let script = format!("narrows {command} 2> below");
@@ -125,7 +125,7 @@ fn a_command_below_its_own_gateway_says_why_it_does_not_run() {
 }
 
 #[tokio::test]
-async fn the_other_servers_work_and_one_warning_names_the_entry() {
+async fn other_servers_work_and_one_warning_names_the_entry() {
     let gateway = Gateway::serve_in(circle(""), &["--no-watch"]).await;
     let mut session = gateway.session("/mcp").await;
     let tools = session.tool_names().await;
@@ -154,7 +154,7 @@ async fn the_other_servers_work_and_one_warning_names_the_entry() {
 }
 
 #[tokio::test]
-async fn a_circle_through_another_gateway_is_cut_where_it_closes() {
+async fn loop_through_another_gateway_is_cut() {
     let folder = Folder::new();
     let b = entry(&folder, "b", "narrows stdio --config b.json");
     let a = entry(&folder, "a", "narrows stdio --config ./narrows.json");
@@ -181,7 +181,7 @@ async fn a_circle_through_another_gateway_is_cut_where_it_closes() {
 }
 
 #[tokio::test]
-async fn a_circle_over_http_and_stdio_is_cut_where_it_closes() {
+async fn loop_over_http_and_stdio_is_cut() {
     let folder = Folder::new();
     // The address is known only when the outer gateway runs.
     let script = "until [ -e a.json ]; do sleep 0.05; done; narrows stdio --config a.json";
@@ -214,7 +214,7 @@ async fn a_circle_over_http_and_stdio_is_cut_where_it_closes() {
 }
 
 #[tokio::test]
-async fn gateways_with_a_new_configuration_each_time_come_to_an_end() {
+async fn recursion_through_new_configurations_is_limited() {
     let folder = Folder::new();
     let script = "new=$$.json; cp narrows.json $new; narrows stdio --config $new";
     let again = entry(&folder, "again", script);

@@ -117,12 +117,15 @@ impl Watched {
     }
 
     /// Returns the number of occurrences in the log.
-    fn said(&self, what: &str) -> usize {
+    fn count_in_log(&self, what: &str) -> usize {
         self.log().matches(what).count()
     }
 
-    async fn says(&self, what: &str) {
-        until(format_args!("it says {what}"), || self.said(what) > 0).await;
+    async fn wait_for_log(&self, what: &str) {
+        until(format_args!("it says {what}"), || {
+            self.count_in_log(what) > 0
+        })
+        .await;
     }
 }
 

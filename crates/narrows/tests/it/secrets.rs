@@ -53,7 +53,7 @@ fn check(config: &str) {
 }
 
 #[test]
-fn where_everything_is_right() {
+fn output_of_a_valid_configuration_has_no_secrets() {
     check(
         r#"{ "mcpServers": {
             "a": { "command": "sh", "args": ["-c", "exit 3", "CANARY"],
@@ -86,7 +86,7 @@ fn at_address(address: &str, paths: [&str; 4]) -> Vec<String> {
 }
 
 #[test]
-fn where_a_server_refuses_and_repeats_what_it_was_sent() {
+fn echoed_request_in_a_refusal_is_redacted() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     std::thread::spawn(move || {
@@ -105,7 +105,7 @@ fn where_a_server_refuses_and_repeats_what_it_was_sent() {
 }
 
 #[tokio::test]
-async fn where_a_server_repeats_it_in_an_error() {
+async fn secret_repeated_in_a_server_error_is_redacted() {
     let script = Script::new("alpha").on("initialize", [Step::error(-32000, CANARY)]);
     let installed = script.install();
     let served = installed.serve_http().await;
@@ -122,7 +122,7 @@ async fn where_a_server_repeats_it_in_an_error() {
 }
 
 #[tokio::test]
-async fn where_everything_is_up() {
+async fn output_of_running_servers_has_no_secrets() {
     let installed = Script::new("alpha").plain_tool("b").install();
     let served = installed.serve_http().await;
     for config in at_address(served.address(), ["/mcp", "/sse", "/ws", ""]) {
@@ -135,7 +135,7 @@ async fn where_everything_is_up() {
 }
 
 #[test]
-fn where_everything_is_wrong() {
+fn output_of_an_invalid_configuration_has_no_secrets() {
     check(
         r#"{ "mcpServers": {
             "a": { "type": "http", "url": "no url CANARY", "headers": { "X": "CANARY\n", "bad name": "CANARY" } },
@@ -159,7 +159,7 @@ fn where_everything_is_wrong() {
 }
 
 #[test]
-fn where_a_variable_is_not_set() {
+fn output_for_an_unset_variable_has_no_secrets() {
     check(
         r#"{ "mcpServers": {
             "a": { "command": "x", "env": { "K": "CANARY ${NOT_SET}" } },

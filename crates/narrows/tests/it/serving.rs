@@ -38,7 +38,7 @@ fn serve(folder: &Folder, more: &[&str]) -> RunningProgram {
 }
 
 #[test]
-fn serve_without_a_configuration_answers_and_ends_on_a_signal() {
+fn serve_without_a_configuration_runs_until_a_signal() {
     for signal in ["TERM", "INT"] {
         let folder = Folder::new();
         let mut running = serve(&folder, &["--no-watch"]);
@@ -62,7 +62,7 @@ fn serve_without_a_configuration_answers_and_ends_on_a_signal() {
 }
 
 #[test]
-fn serve_tells_how_to_connect() {
+fn serve_prints_client_setup_commands() {
     let folder = Folder::new();
     let mut running = serve(&folder, &["--log-format", "human"]);
     let port = running.port();
@@ -80,7 +80,7 @@ fn serve_tells_how_to_connect() {
 /// An entry for the gateway in the file that it reads would replace every server and lead back to
 /// the gateway.
 #[test]
-fn serve_prints_no_entry_for_the_file_that_it_reads() {
+fn serve_prints_no_setup_for_the_file_it_reads() {
     let folder = Folder::new();
     for (name, client) in [
         (".cursor/mcp.json", "Cursor"),
@@ -129,7 +129,7 @@ fn serve_prints_no_entry_for_the_file_that_it_reads() {
 }
 
 #[test]
-fn serve_tells_the_endpoints_beyond_the_default() {
+fn serve_lists_additional_endpoints() {
     let folder = Folder::with(
         r#"{"mcpServers": {"demo": {"type": "builtin"}},
             "endpoints": {"facade": {"separator": ":"}, "default": {}, "proxy": {"uris": "wrapped"}}}"#,
@@ -156,7 +156,7 @@ fn serve_tells_the_endpoints_beyond_the_default() {
 }
 
 #[test]
-fn the_log_is_json_lines_where_stderr_is_no_terminal() {
+fn log_is_json_if_stderr_is_not_a_terminal() {
     let folder = Folder::with(r#"{"mcpServers": {"dead": {"command": "./nowhere"}}, "wibble": 1}"#);
     let running = serve(&folder, &[]);
     std::thread::sleep(Duration::from_millis(300));
@@ -179,7 +179,7 @@ fn the_log_is_json_lines_where_stderr_is_no_terminal() {
 }
 
 #[test]
-fn a_port_in_use_is_told_with_a_hint() {
+fn port_in_use_is_reported_with_a_hint() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let ran = Folder::new().run(&["serve", "--listen", &address]);
@@ -192,7 +192,7 @@ fn a_port_in_use_is_told_with_a_hint() {
 }
 
 #[test]
-fn listening_beyond_this_machine_needs_a_word() {
+fn listening_on_other_interfaces_requires_a_flag() {
     let folder = Folder::with(r#"{"mcpServers": {}, "listen": "0.0.0.0:0"}"#);
     for arguments in [&["serve"][..], &["serve", "--listen", "[::]:0"]] {
         let ran = folder.run(arguments);
@@ -206,7 +206,7 @@ fn listening_beyond_this_machine_needs_a_word() {
 }
 
 #[test]
-fn serve_runs_without_a_server_whose_variable_is_not_set() {
+fn serve_skips_a_server_with_an_unset_variable() {
     let folder = Folder::with(
         r#"{"mcpServers": {"demo": {"type": "builtin"}, "a": {"command": "x", "env": {"K": "${NOT_SET}"}}}}"#,
     );
@@ -226,7 +226,7 @@ fn serve_runs_without_a_server_whose_variable_is_not_set() {
 }
 
 #[test]
-fn serve_and_stdio_run_without_what_is_not_supported_yet() {
+fn serve_and_stdio_skip_unsupported_servers() {
     let folder = Folder::with(
         r#"{"servers": {"demo": {"type": "builtin"},
             "asks": {"command": "x", "env": {"K": "${input:key}"}}}}"#,
@@ -242,7 +242,7 @@ fn serve_and_stdio_run_without_what_is_not_supported_yet() {
 }
 
 #[test]
-fn stdio_answers_and_ends_with_its_input() {
+fn stdio_responds_and_ends_with_its_input() {
     let folder = Folder::new();
     let mut command = folder.command(&["stdio"]);
     command.stdin(Stdio::piped());
@@ -270,7 +270,7 @@ fn stdio_answers_and_ends_with_its_input() {
 }
 
 #[test]
-fn stdio_ends_on_a_signal_while_its_client_is_silent() {
+fn stdio_stops_on_a_signal_while_the_client_is_idle() {
     let folder = Folder::new();
     let mut command = folder.command(&["stdio"]);
     command.stdin(Stdio::piped());
@@ -286,7 +286,7 @@ fn stdio_ends_on_a_signal_while_its_client_is_silent() {
 }
 
 #[test]
-fn a_client_that_never_reads_the_log_does_not_stop_the_gateway() {
+fn unread_stderr_does_not_block_the_gateway() {
     let folder = Folder::new();
     let mut command = folder.command(&["stdio", "--log-level", "trace"]);
     command.stdin(Stdio::piped());
@@ -312,7 +312,7 @@ fn a_client_that_never_reads_the_log_does_not_stop_the_gateway() {
 }
 
 #[test]
-fn a_gateway_behind_a_gateway_ends_with_it() {
+fn nested_gateway_stops_with_its_parent() {
     let config = serde_json::json!({ "mcpServers": { "inner": {
         "command": NARROWS, "args": ["stdio", "--config", "inner.json"], "cwd": "." } } });
     let folder = Folder::with(&config.to_string());
@@ -353,7 +353,7 @@ fn is_alive(pid: &str) -> bool {
 }
 
 #[test]
-fn nothing_is_left_running_however_it_ends() {
+fn no_process_is_left_after_any_exit() {
     for signal in ["TERM", "KILL"] {
         let folder = Folder::with(STUBBORN);
         let running = serve(&folder, &[]);
@@ -374,7 +374,7 @@ fn nothing_is_left_running_however_it_ends() {
 }
 
 #[test]
-fn a_second_interrupt_does_not_wait() {
+fn second_interrupt_exits_at_once() {
     // A server that is up and ignores requests to end.
     let script = format!("trap '' TERM; {NARROWS} stdio; while :; do sleep 1; done");
     let config = serde_json::json!({

@@ -422,34 +422,34 @@ async fn over_stdio(framing: Framing) {
 }
 
 #[tokio::test]
-async fn stdio_meets_every_server() {
+async fn stdio_clients_reach_every_server() {
     over_stdio(Framing::Newline).await;
 }
 
 #[tokio::test]
-async fn content_length_meets_every_server() {
+async fn content_length_clients_reach_every_server() {
     over_stdio(Framing::ContentLength).await;
 }
 
 #[tokio::test]
-async fn streamable_http_meets_every_server() {
+async fn streamable_http_clients_reach_every_server() {
     over_http(async |address| Streamable::at(address, "/mcp").boxed()).await;
 }
 
 #[tokio::test]
-async fn http_and_sse_meets_every_server() {
+async fn http_and_sse_clients_reach_every_server() {
     over_http(async |address| Sse::connect(address, "/sse").await.boxed()).await;
 }
 
 #[tokio::test]
-async fn websocket_meets_every_server() {
+async fn websocket_clients_reach_every_server() {
     over_http(async |address| WebSocket::connect(address, "/ws").await.boxed()).await;
 }
 
 /// Another gateway works like any server over each of its transports, even without a configured
 /// `type`.
 #[tokio::test]
-async fn a_gateway_behind_a_gateway() {
+async fn gateway_works_behind_a_gateway() {
     let server = server(Step::Die).install();
     let inner = Gateway::serve(&config([("deep", server.config())])).await;
     let at = |scheme: &str, path: &str| format!("{scheme}://{}{path}", inner.address());

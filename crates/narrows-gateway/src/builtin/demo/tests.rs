@@ -37,7 +37,7 @@ async fn call(wire: &mut TestConnection, name: &str, arguments: Value) -> Value 
 }
 
 #[tokio::test]
-async fn echo_gives_back_any_text() {
+async fn echo_returns_any_text_unchanged() {
     check_tool(
         "echo",
         json!({ "text": "ä\n\"x\"\u{1f600}" }),
@@ -47,7 +47,7 @@ async fn echo_gives_back_any_text() {
 }
 
 #[tokio::test]
-async fn wrong_arguments_are_explained_to_the_model() {
+async fn wrong_arguments_return_an_explained_tool_error() {
     for (name, arguments, expected) in [
         ("echo", json!({}), "Missing argument 'text' of 'echo'"),
         (
@@ -99,7 +99,7 @@ async fn wrong_arguments_are_explained_to_the_model() {
 }
 
 #[tokio::test]
-async fn wrong_requests_are_errors() {
+async fn wrong_requests_return_json_rpc_errors() {
     check(
         "tools/call",
         json!({ "name": "zz" }),
@@ -146,7 +146,7 @@ async fn wrong_requests_are_errors() {
 }
 
 #[tokio::test]
-async fn what_is_listed_can_be_used() {
+async fn every_listed_item_can_be_used() {
     let mut wire = demo(json!({})).await;
     let tools = wire.ask(1, "tools/list", json!({})).await;
     let tools = tools["tools"].as_array().expect("a list").clone();
@@ -182,7 +182,7 @@ async fn what_is_listed_can_be_used() {
 }
 
 #[tokio::test]
-async fn the_log_is_long_and_always_the_same() {
+async fn sample_log_is_long_and_deterministic() {
     let mut wire = demo(json!({})).await;
     let result = call(&mut wire, "sample_log", json!({})).await;
     let text = result["content"][0]["text"].as_str().expect("text");
@@ -200,7 +200,7 @@ async fn the_log_is_long_and_always_the_same() {
 }
 
 #[test]
-fn log_times_never_go_back() {
+fn sample_log_timestamps_never_decrease() {
     let log = samples::log(5_000);
     let times: Vec<&str> = log
         .lines()
@@ -210,7 +210,7 @@ fn log_times_never_go_back() {
 }
 
 #[tokio::test]
-async fn the_table_is_json_and_its_rows_are_resources() {
+async fn sample_table_is_json_with_rows_as_resources() {
     let mut wire = demo(json!({})).await;
     let result = call(&mut wire, "sample_table", json!({ "rows": 20.0 })).await;
     let rows: Value =
@@ -273,7 +273,7 @@ async fn counting_can_be_cancelled() {
 }
 
 #[tokio::test]
-async fn a_name_is_asked_for() {
+async fn ask_name_sends_an_elicitation_request() {
     for (answer, expected) in [
         (
             json!({ "result": { "action": "accept", "content": { "name": "Ada" } } }),
@@ -316,7 +316,7 @@ async fn a_name_is_asked_for() {
 }
 
 #[tokio::test]
-async fn who_cannot_be_asked_is_not() {
+async fn clients_without_form_elicitation_are_not_asked() {
     for capabilities in [json!({}), json!({ "elicitation": { "url": {} } })] {
         let result = call(&mut demo(capabilities).await, "ask_name", json!({})).await;
         assert_eq!(result["isError"], true);
@@ -324,7 +324,7 @@ async fn who_cannot_be_asked_is_not() {
 }
 
 #[tokio::test]
-async fn a_touched_readme_is_told_to_subscribers_only() {
+async fn touch_readme_notifies_only_subscribers() {
     let mut wire = demo(json!({})).await;
     let uri = json!({ "uri": "demo://readme" });
     assert_eq!(
@@ -391,7 +391,7 @@ async fn arguments_are_completed() {
 }
 
 #[tokio::test]
-async fn the_prompt_can_be_had_for_every_source() {
+async fn prompt_is_available_for_every_source() {
     for source in ["log", "table", "readme"] {
         let mut wire = demo(json!({})).await;
         let prompt = wire
@@ -411,7 +411,7 @@ async fn the_prompt_can_be_had_for_every_source() {
 }
 
 #[tokio::test]
-async fn other_work_goes_on_while_a_large_sample_is_made() {
+async fn large_samples_do_not_block_the_thread() {
     for (name, arguments) in [
         ("sample_log", json!({ "lines": 100_000 })),
         ("sample_table", json!({ "rows": 50_000 })),

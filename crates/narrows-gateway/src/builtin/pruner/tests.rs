@@ -53,7 +53,7 @@ async fn recover(pruner: &Pruner, id: &Value, ranges: Value) -> Result<Value, Pr
 }
 
 #[tokio::test]
-async fn a_text_is_recovered_only_by_the_client_that_had_it_pruned() {
+async fn pruned_text_is_recovered_only_by_its_client() {
     let pruner = pruner();
     let arguments = Raw::from_serialize(&prune_arguments(TEN, json!({})));
     let alice = Owner::pruner(Some("alice"));
@@ -77,7 +77,7 @@ async fn a_text_is_recovered_only_by_the_client_that_had_it_pruned() {
 
 /// The gateway names the client of each request on the shared link.
 #[tokio::test]
-async fn the_clients_of_one_link_do_not_read_each_others_texts() {
+async fn clients_of_one_link_cannot_read_each_others_texts() {
     let mut wire = TestConnection::open(PrunerServer(Arc::new(pruner())), json!({})).await;
     let mut tool = async |client: &str, name: &str, arguments: Value| {
         let meta = json!({ "narrows/principal": client });
@@ -105,7 +105,7 @@ fn check_fallback(answer: &Value, text: &str, warning: &str) {
 }
 
 #[tokio::test]
-async fn what_was_pruned_comes_back() {
+async fn pruned_text_can_be_recovered() {
     let pruner = pruner();
     let answer = prune(&pruner, TEN, json!({})).await;
     let stats = &answer["stats"];
@@ -133,7 +133,7 @@ async fn what_was_pruned_comes_back() {
 }
 
 #[tokio::test]
-async fn ranges_are_answered_in_their_order_and_within_the_text() {
+async fn ranges_are_returned_in_order_and_clamped() {
     let pruner = pruner();
     let id = prune(&pruner, "a\r\nb\nc", json!({})).await["prune_id"].take();
     let arguments = json!({ "prune_id": id, "include_line_numbers": true, "ranges":
@@ -157,7 +157,7 @@ async fn ranges_are_answered_in_their_order_and_within_the_text() {
 }
 
 #[tokio::test]
-async fn ranges_that_are_not_in_the_text() {
+async fn ranges_outside_the_text_are_rejected() {
     let pruner = pruner();
     let id = prune(&pruner, TEN, json!({})).await["prune_id"].take();
     let enormous = 1e300;
@@ -189,7 +189,7 @@ async fn ranges_that_are_not_in_the_text() {
 }
 
 #[tokio::test]
-async fn ranges_that_overlap_make_no_endless_answer() {
+async fn overlapping_ranges_over_the_size_limit_are_rejected() {
     let pruner = pruner();
     let text = "x".repeat(1_000_000);
     let id = prune(&pruner, &text, json!({})).await["prune_id"].take();
@@ -202,7 +202,7 @@ async fn ranges_that_overlap_make_no_endless_answer() {
 }
 
 #[tokio::test]
-async fn arguments_must_be_those_of_the_schema() {
+async fn arguments_must_match_the_schema() {
     let pruner = pruner();
     let good = prune_arguments("a", json!({}));
     let refused = async |change: &dyn Fn(&mut Value), expected: &str| {
@@ -304,7 +304,7 @@ async fn arguments_must_be_those_of_the_schema() {
 }
 
 #[tokio::test]
-async fn more_lines_to_keep_than_there_are() {
+async fn min_keep_lines_above_the_line_count_cuts_nothing() {
     let pruner = pruner();
     let answer = prune(&pruner, TEN, json!({ "min_keep_lines": 11 })).await;
     check_fallback(&answer, TEN, "constraints_unmet");
@@ -314,7 +314,7 @@ async fn more_lines_to_keep_than_there_are() {
 }
 
 #[tokio::test]
-async fn nothing_to_prune_is_no_fallback() {
+async fn nothing_to_prune_is_not_a_fallback() {
     let pruner = pruner();
     let guarded = format!("⟦NO_PRUNE_BEGIN⟧\n{TEN}⟦NO_PRUNE_END⟧");
     for (text, options) in [
@@ -331,7 +331,7 @@ async fn nothing_to_prune_is_no_fallback() {
 }
 
 #[tokio::test]
-async fn a_text_that_is_too_large() {
+async fn oversized_text_is_not_pruned() {
     let settings = PrunerSettings { max_input_chars: 9 };
     let pruner = Pruner::in_memory(settings, &RecoverySettings::default());
     // The limit counts characters, not bytes.
@@ -348,7 +348,7 @@ async fn a_text_that_is_too_large() {
 }
 
 #[tokio::test]
-async fn a_store_that_cannot_hold_the_text() {
+async fn text_that_cannot_be_stored_is_not_pruned() {
     let recovery = RecoverySettings {
         max_bytes: 10,
         ..RecoverySettings::default()
@@ -402,7 +402,7 @@ impl Engine for MisbehavingEngine {
 }
 
 #[tokio::test]
-async fn engines_that_fail_cut_nothing() {
+async fn failing_engines_prune_nothing() {
     let (hold, held) = mpsc::channel();
     for (misbehaviour, claims_to_be_quick, limit, warning) in [
         (Misbehaviour::KeepsDeadline, false, 20, "timeout"),
@@ -430,7 +430,7 @@ async fn engines_that_fail_cut_nothing() {
 }
 
 #[tokio::test]
-async fn a_time_without_end_is_no_error() {
+async fn maximum_timeout_is_accepted() {
     let answer = prune(&pruner(), TEN, json!({ "timeout_ms": u64::MAX })).await;
     assert_eq!(answer["stats"]["used_fallback"], false);
 }
@@ -451,7 +451,7 @@ async fn texts_expire() {
 }
 
 #[tokio::test]
-async fn a_store_that_keeps_nothing() {
+async fn text_is_not_pruned_if_the_store_is_disabled() {
     let recovery = RecoverySettings {
         ttl: Duration::ZERO,
         ..RecoverySettings::default()
@@ -463,7 +463,7 @@ async fn a_store_that_keeps_nothing() {
 
 /// Clients rely on these schemas, so they must not change.
 #[test]
-fn the_input_schemas_are_those_of_the_document() {
+fn input_schemas_match_the_document() {
     let list: Value = pruner().tools().decode().unwrap();
     let options = json!({
         "type": "object",
@@ -516,7 +516,7 @@ fn the_input_schemas_are_those_of_the_document() {
 }
 
 #[tokio::test]
-async fn over_mcp() {
+async fn pruner_works_over_mcp() {
     let mut wire = TestConnection::open(PrunerServer(Arc::new(pruner())), json!({})).await;
     let list = wire.ask(1, "tools/list", json!({})).await;
     let names: Vec<&str> = list["tools"]

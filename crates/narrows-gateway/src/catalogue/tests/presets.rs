@@ -45,7 +45,7 @@ fn check(kind: ItemKind, name: &str, found: Result<Target, Error>, expected: &st
 }
 
 #[test]
-fn what_is_hidden_is_not_listed_and_refused_under_each_of_its_names() {
+fn hidden_items_are_unlisted_and_refused_by_any_name() {
     let view = under(Preset::new(
         "p",
         rules(&["*/*", "!a/t"]),
@@ -84,7 +84,7 @@ fn what_is_hidden_is_not_listed_and_refused_under_each_of_its_names() {
 }
 
 #[test]
-fn no_spelling_of_a_uri_gets_around_a_preset() {
+fn no_uri_spelling_bypasses_a_preset() {
     let view = under(Preset::new(
         "p",
         None,
@@ -164,7 +164,7 @@ fn check_uris(view: &View, uris: &[&str], refused: bool) {
 
 /// Parsers drop some characters and parts, or evaluate them in different orders.
 #[test]
-fn characters_and_parts_that_servers_do_not_look_at() {
+fn ignored_uri_characters_do_not_bypass_a_preset() {
     let by_template = with_uris(
         &["a/file:///open/{name}"],
         &["file:///open/secret.txt"],
@@ -216,7 +216,7 @@ fn characters_and_parts_that_servers_do_not_look_at() {
 
 /// Preset lists with only exclusions must cover other spellings too.
 #[test]
-fn hosts_in_other_spellings() {
+fn host_spellings_do_not_bypass_a_preset() {
     let view = with_uris(
         &[
             "*/*",
@@ -275,7 +275,7 @@ fn hosts_in_other_spellings() {
 }
 
 #[test]
-fn what_is_listed_is_hidden_by_its_plain_spelling() {
+fn listed_uris_are_hidden_by_normalized_spelling() {
     let view = with_uris(
         &["*/*", "!a/file:///My Docs/*"],
         &["file:///My%20Docs/x", "file:///My%20Pictures/x"],
@@ -305,7 +305,7 @@ fn what_is_listed_is_hidden_by_its_plain_spelling() {
 /// A server may have many matching templates. The test would take forever if each template were
 /// compared with all others and with each resource.
 #[test]
-fn many_templates_that_fit_are_asked_once() {
+fn many_matching_templates_are_checked_once() {
     let many = |key: fn(usize) -> String| (0..20_000).map(key).collect::<Vec<_>>();
     let resources = many(|at| format!("x:///r/{at}"));
     let templates = many(|at| format!("x:///{{v{at}}}"));
@@ -315,7 +315,7 @@ fn many_templates_that_fit_are_asked_once() {
 }
 
 #[test]
-fn a_template_of_two_servers_leads_to_where_it_is_allowed() {
+fn shared_template_resolves_to_the_allowed_server() {
     let mut parts = parts();
     let shared = parts[1].offer.templates.clone();
     parts[0].offer = Arc::new(Offer {
@@ -343,14 +343,14 @@ fn a_template_of_two_servers_leads_to_where_it_is_allowed() {
 }
 
 #[test]
-fn a_server_that_is_taken_back_is_not_spoken_of() {
+fn excluded_server_has_no_prompts_or_instructions() {
     let view = under(Preset::new("p", rules(&["*/*", "!a/*"]), None, None));
     assert_eq!(names(&view, ListKind::Prompts, "name"), ["b__p", "b__p_b"]);
     assert_eq!(view.instructions.as_deref(), Some("## b\nuse b"));
 }
 
 #[test]
-fn forbidding_a_template_forbids_what_comes_from_it() {
+fn denying_a_template_denies_its_expansions() {
     let view = under(Preset::new(
         "p",
         None,
@@ -376,7 +376,7 @@ fn forbidding_a_template_forbids_what_comes_from_it() {
 }
 
 #[test]
-fn servers_of_which_nothing_is_allowed_are_not_spoken_of() {
+fn servers_without_allowed_items_are_not_mentioned() {
     let view = under(Preset::new("p", rules(&["b/t"]), None, None));
     assert_eq!(view.instructions.as_deref(), Some("## b\nuse b"));
     let ids = view
@@ -395,7 +395,7 @@ fn servers_of_which_nothing_is_allowed_are_not_spoken_of() {
 }
 
 #[test]
-fn a_single_server_is_bound_as_well() {
+fn preset_applies_to_single_server_endpoints() {
     let plan = ViewPlan {
         preset: Some(Arc::new(Preset::new("p", rules(&["b/t"]), None, None))),
         ..plan(EndpointScope::Single(1), 4_000)

@@ -19,14 +19,14 @@ fn check_in(facade: &Facade, arguments: &str, expected: Expect) {
             format!("call {id} {} {arguments:?}", name.unwrap_or_default())
         }
         Ok(ExecPlan::Recover(arguments)) => format!("recover {arguments:?}"),
-        Ok(ExecPlan::Answered(result)) => said(&Ok(result)),
-        Err(error) => said(&Err(error)),
+        Ok(ExecPlan::Answered(result)) => result_text(&Ok(result)),
+        Err(error) => result_text(&Err(error)),
     };
     expected.assert_eq(&reported);
 }
 
 #[test]
-fn a_tool_is_called_with_its_arguments_as_they_came() {
+fn exec_passes_arguments_unchanged() {
     let expected = || expect![[r#"call io.files/x read_file {"path": "/a", "lines":1.0}"#]];
     for (server, tool) in [
         ("io.files/x", "read_file"),
@@ -47,7 +47,7 @@ fn a_tool_is_called_with_its_arguments_as_they_came() {
 }
 
 #[test]
-fn arguments_may_be_left_out() {
+fn arguments_are_optional() {
     for arguments in ["", r#","arguments":null"#, r#","arguments":{}"#] {
         check(
             &format!(r#"{{"server_name":"clock","tool_name":"now"{arguments}}}"#),
@@ -57,7 +57,7 @@ fn arguments_may_be_left_out() {
 }
 
 #[test]
-fn arguments_that_are_no_object_are_refused() {
+fn non_object_arguments_are_rejected() {
     for arguments in ["[]", "7", r#""""#, r#""[1]""#, r#""{\"a\":""#, "true"] {
         check(
             &format!(r#"{{"server_name":"clock","tool_name":"now","arguments":{arguments}}}"#),
@@ -67,7 +67,7 @@ fn arguments_that_are_no_object_are_refused() {
 }
 
 #[test]
-fn arguments_that_the_schema_refuses_are_answered_with_the_schema() {
+fn invalid_arguments_are_answered_with_the_schema() {
     check(
         r#"{"server_name":"io.files/x","tool_name":"read_file"}"#,
         expect![[
@@ -77,7 +77,7 @@ fn arguments_that_the_schema_refuses_are_answered_with_the_schema() {
 }
 
 #[test]
-fn what_is_not_there_is_answered_with_what_is() {
+fn unknown_names_are_answered_with_available_ones() {
     check(
         r#"{"server_name":"zz","tool_name":"now"}"#,
         expect![[
@@ -109,7 +109,7 @@ fn what_is_not_there_is_answered_with_what_is() {
 }
 
 #[test]
-fn what_a_preset_hides_is_refused_by_name() {
+fn hidden_tool_is_refused_by_name() {
     check(
         r#"{"server_name":"io_files_x","tool_name":"delete_file","arguments":{}}"#,
         expect!["refused: Tool 'io.files/x__delete_file' is not allowed by current preset"],
@@ -125,7 +125,7 @@ fn what_a_preset_hides_is_refused_by_name() {
 }
 
 #[test]
-fn what_is_to_be_done_is_found_out_aside_where_that_takes_long() {
+fn slow_validation_is_offloaded() {
     let facade = lazy(tools_by_server());
     let call = raw(r#"{"server_name":"clock","tool_name":"now"}"#);
     assert!(!facade.is_quick(Some(&call)), "a schema must be compiled");
@@ -141,7 +141,7 @@ fn what_is_to_be_done_is_found_out_aside_where_that_takes_long() {
 }
 
 #[test]
-fn what_was_cut_is_got_back_here() {
+fn exec_reaches_the_recover_tool() {
     let recover =
         r#"{"server_name":"narrows","tool_name":"recover_text","arguments":{"prune_id":"prn_1"}}"#;
     check(recover, expect![[r#"recover Some({"prune_id":"prn_1"})"#]]);

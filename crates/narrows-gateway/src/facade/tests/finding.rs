@@ -11,7 +11,7 @@ fn search(tools_by_server: Vec<ServerTools>, max_chars: usize) -> Facade {
 #[track_caller]
 fn check(arguments: &str, expected: Expect) {
     let facade = search(tools_by_server(), 80_000);
-    expected.assert_eq(&said(&facade.search(Some(&raw(arguments)))));
+    expected.assert_eq(&result_text(&facade.search(Some(&raw(arguments)))));
 }
 
 fn found(facade: &Facade, arguments: &str) -> Vec<String> {
@@ -24,7 +24,7 @@ fn found(facade: &Facade, arguments: &str) -> Vec<String> {
 }
 
 #[test]
-fn tools_are_found_by_their_words() {
+fn search_finds_tools_by_their_words() {
     check(
         r#"{"query":"time"}"#,
         expect![[r#"
@@ -52,7 +52,7 @@ fn tools_are_found_by_their_words() {
 }
 
 #[test]
-fn parameters_below_the_first_level_count() {
+fn search_covers_nested_parameters() {
     let nested = r#"{"name":"a","inputSchema":{"properties":{"outer":{"properties":{"latitude":{"description":"degrees"}}},"list":{"items":{"properties":{"longitude":{}}}}}}}"#;
     let facade = search(
         vec![server_tools("s", "", &[nested, r#"{"name":"b"}"#])],
@@ -68,7 +68,7 @@ fn parameters_below_the_first_level_count() {
 }
 
 #[test]
-fn nothing_found_says_what_to_do() {
+fn empty_search_result_suggests_alternatives() {
     let expected = || {
         expect![[r#"
             []
@@ -81,7 +81,7 @@ fn nothing_found_says_what_to_do() {
 }
 
 #[test]
-fn a_question_that_cannot_be_read_is_answered_with_why() {
+fn invalid_query_is_answered_with_the_reason() {
     check(
         "{}",
         expect![[r#"error: {"error":"search_tools needs 'query' as a string"}"#]],
@@ -109,14 +109,14 @@ fn a_question_that_cannot_be_read_is_answered_with_why() {
     let facade = search(tools_by_server(), 80_000);
     let asked = |length: usize| {
         let query = format!(r#"{{"query":"{}"}}"#, "é".repeat(length));
-        said(&facade.search(Some(&raw(&query))))
+        result_text(&facade.search(Some(&raw(&query))))
     };
     assert!(asked(4_001).starts_with("error: "), "{}", asked(4_001));
     assert!(!asked(4_000).starts_with("error: "));
 }
 
 #[test]
-fn no_more_come_than_are_wanted_or_have_room() {
+fn results_are_limited_by_count_and_budget() {
     let tools: Vec<String> = (0..80)
         .map(|at| {
             format!(
@@ -146,7 +146,7 @@ fn no_more_come_than_are_wanted_or_have_room() {
 }
 
 #[test]
-fn what_a_preset_hides_is_not_found() {
+fn hidden_tools_are_not_found() {
     let facade = search(tools_by_server(), 80_000);
     assert!(
         found(

@@ -18,7 +18,7 @@ fn check_with(set: impl FnOnce(&mut FacadeSettings), result: &str, expected: &st
 }
 
 #[test]
-fn json_in_one_text_is_data() {
+fn json_in_a_single_text_becomes_data() {
     check(
         r#"{"content":[{"type":"text","text":"{\"b\": 1.50, \"a\": [1, 2]}"}]}"#,
         r#"{"content":[{"type":"text","text":"b: 1.5\na[2]: 1,2"}],"structuredContent":{"result":{"b": 1.50, "a": [1, 2]}}}"#,
@@ -43,7 +43,7 @@ fn json_in_one_text_is_data() {
 }
 
 #[test]
-fn an_object_that_only_repeats_the_text_leaves_it_readable() {
+fn structured_content_that_repeats_text_is_ignored() {
     check(
         r#"{"content":[{"type":"text","text":"a\nb"}],"structuredContent":{"content":"a\u000ab"}}"#,
         r#"{"content":[{"type":"text","text":"a\nb"}],"structuredContent":{"result":{"content":"a\u000ab"}}}"#,
@@ -60,7 +60,7 @@ fn an_object_that_only_repeats_the_text_leaves_it_readable() {
 }
 
 #[test]
-fn toon_is_left_where_it_alone_is_over_the_budget() {
+fn toon_over_budget_falls_back_to_json() {
     // Nested lists are longer as TOON.
     let data = r#"[[[1,2],[3]],[[4],[5,6]]]"#;
     let result = format!(r#"{{"content":[{{"type":"text","text":"{data}"}}]}}"#);
@@ -80,7 +80,7 @@ fn toon_is_left_where_it_alone_is_over_the_budget() {
 }
 
 #[test]
-fn json_in_json_is_opened_once_more_and_no_further() {
+fn nested_json_is_parsed_once_more_only() {
     check(
         r#"{"content":[{"type":"text","text":"\"{\\\"a\\\":1}\""}]}"#,
         r#"{"content":[{"type":"text","text":"a: 1"}],"structuredContent":{"result":{"a":1}}}"#,
@@ -96,7 +96,7 @@ fn json_in_json_is_opened_once_more_and_no_further() {
 }
 
 #[test]
-fn plain_text_passes_as_text() {
+fn plain_text_becomes_a_string() {
     check(
         r#"{"content":[{"type":"text","text":"not {json} \u00e9"}],"_meta":{"x":1.0}}"#,
         r#"{"content":[{"type":"text","text":"not {json} \u00e9"}],"_meta":{"x":1.0},"structuredContent":{"result":"not {json} \u00e9"}}"#,
@@ -112,7 +112,7 @@ fn plain_text_passes_as_text() {
 }
 
 #[test]
-fn no_content_is_null() {
+fn empty_content_becomes_null() {
     for content in [
         r#"{"content":[]}"#,
         r#"{"content":[],"structuredContent":null}"#,
@@ -129,7 +129,7 @@ fn no_content_is_null() {
 }
 
 #[test]
-fn structured_content_is_the_data() {
+fn structured_content_becomes_the_data() {
     check(
         r#"{"structuredContent":{"b":12345678901234567890123,"a":1},"content":[{"type":"text","text":"said otherwise"}],"isError":false}"#,
         r#"{"structuredContent":{"result":{"b":12345678901234567890123,"a":1}},"content":[{"type":"text","text":"{\"b\":12345678901234567890123,\"a\":1}"}],"isError":false}"#,
@@ -141,7 +141,7 @@ fn structured_content_is_the_data() {
 }
 
 #[test]
-fn an_item_keeps_its_other_members() {
+fn content_items_keep_other_members() {
     check(
         r#"{"content":[{"annotations":{"priority":1.0},"type":"text","text":"{\"a\":1}","_meta":{}}]}"#,
         r#"{"content":[{"annotations":{"priority":1.0},"type":"text","text":"a: 1","_meta":{}}],"structuredContent":{"result":{"a":1}}}"#,
@@ -149,7 +149,7 @@ fn an_item_keeps_its_other_members() {
 }
 
 #[test]
-fn other_content_passes_untouched() {
+fn other_content_types_are_unchanged() {
     for content in [
         r#"[{"type":"text","text":"{\"a\":1}"},{"type":"text","text":"2"}]"#,
         r#"[{"type":"image","data":"AA==","mimeType":"image/png"}]"#,
@@ -171,7 +171,7 @@ fn other_content_passes_untouched() {
 }
 
 #[test]
-fn errors_and_what_is_no_result_pass_as_they_are() {
+fn error_results_and_non_results_are_unchanged() {
     for result in [
         r#"{"content":[{"type":"text","text":"{\"a\":1}"}],"isError":true,"structuredContent":{"a":1}}"#,
         r#"{"content":[],"content":[]}"#,
@@ -183,7 +183,7 @@ fn errors_and_what_is_no_result_pass_as_they_are() {
 }
 
 #[test]
-fn what_was_cut_keeps_its_text() {
+fn truncated_results_keep_their_text() {
     check(
         r#"{"content":[{"type":"text","text":"{\"a\":1}"}],"_meta":{"narrows/receipt":{}}}"#,
         r#"{"content":[{"type":"text","text":"{\"a\":1}"}],"_meta":{"narrows/receipt":{}}}"#,
@@ -195,7 +195,7 @@ fn what_was_cut_keeps_its_text() {
 }
 
 #[test]
-fn a_model_that_reads_the_other_half_gets_the_shorter_text() {
+fn structured_content_readers_get_the_shorter_text() {
     let result = r#"{"content":[{"type":"text","text":"[{\"id\":1},{\"id\":2}]"}]}"#;
     let text = r#"{"content":[{"type":"text","text":"[2]{id}:\n  1\n  2"}]}"#;
     let both = r#"{"content":[{"type":"text","text":"[2]{id}:\n  1\n  2"}],"structuredContent":{"result":[{"id":1},{"id":2}]}}"#;
@@ -229,7 +229,7 @@ fn a_model_that_reads_the_other_half_gets_the_shorter_text() {
 }
 
 #[test]
-fn settings_choose_the_form() {
+fn settings_select_the_encoding() {
     let nested = r#"{"content":[{"type":"text","text":"{\"a\": {\"b\": {\"c\": 1}}}"}]}"#;
     let structured = r#""structuredContent":{"result":{"a": {"b": {"c": 1}}}}"#;
     let with =
@@ -255,7 +255,7 @@ fn settings_choose_the_form() {
 }
 
 #[test]
-fn very_long_data_is_not_written_anew() {
+fn very_long_data_is_not_reencoded() {
     let data = format!("[{}1]", "1, ".repeat(400_000));
     let text = Raw::string(&data);
     let content = format!(r#"[{{"type":"text","text":{}}}]"#, text.as_str());
@@ -269,7 +269,7 @@ fn very_long_data_is_not_written_anew() {
 }
 
 #[test]
-fn deep_data_overflows_nothing() {
+fn deeply_nested_data_does_not_overflow_the_stack() {
     let data = format!("{}{}", "[".repeat(50_000), "]".repeat(50_000));
     let content = format!(r#""content":[{{"type":"text","text":"{data}"}}]"#);
     let dressed = lazy(Vec::new()).format_result(raw(&format!("{{{content}}}")), form(usize::MAX));
@@ -279,7 +279,7 @@ fn deep_data_overflows_nothing() {
 
 proptest! {
     #[test]
-    fn any_result_can_be_dressed(
+    fn any_result_can_be_formatted(
         text in ".{0,40}",
         json in r#"[\[\]{}",:0-9a\\ ]{0,20}"#,
         twice in any::<bool>(),

@@ -14,11 +14,11 @@ fn check(arguments: &str, expected: Expect) {
 
 #[track_caller]
 fn check_in(facade: &Facade, arguments: &str, expected: Expect) {
-    expected.assert_eq(&said(&facade.inspect(Some(&raw(arguments)))));
+    expected.assert_eq(&result_text(&facade.inspect(Some(&raw(arguments)))));
 }
 
 #[test]
-fn a_server_is_told_whole_and_a_tool_alone() {
+fn inspect_describes_a_whole_server_or_one_tool() {
     check(
         r#"{"server_name":"io.files/x"}"#,
         expect![[r#"
@@ -55,7 +55,7 @@ fn a_server_is_told_whole_and_a_tool_alone() {
 }
 
 #[test]
-fn settings_choose_the_form_of_schemas_and_text() {
+fn settings_select_schema_and_text_encoding() {
     let set = |settings: &mut FacadeSettings| {
         settings.typescript = false;
         settings.encoding = Encoding::Json;
@@ -81,7 +81,7 @@ fn settings_choose_the_form_of_schemas_and_text() {
 }
 
 #[test]
-fn what_is_not_there_is_answered_with_what_is() {
+fn unknown_names_are_answered_with_available_ones() {
     check(
         r#"{"server_name":"zz"}"#,
         expect![[
@@ -103,11 +103,11 @@ fn what_is_not_there_is_answered_with_what_is() {
     let long = "z".repeat(300);
     let answer =
         lazy(tools_by_server()).inspect(Some(&raw(&format!(r#"{{"server_name":"{long}"}}"#))));
-    assert!(said(&answer).contains(&format!("Server '{}…' not found", "z".repeat(200))));
+    assert!(result_text(&answer).contains(&format!("Server '{}…' not found", "z".repeat(200))));
 }
 
 #[test]
-fn a_question_that_cannot_be_read_is_answered_with_why() {
+fn invalid_arguments_are_answered_with_the_reason() {
     for arguments in [
         "{}",
         "null",
@@ -122,8 +122,8 @@ fn a_question_that_cannot_be_read_is_answered_with_why() {
         );
     }
     assert_eq!(
-        said(&lazy(tools_by_server()).inspect(None)),
-        said(&lazy(tools_by_server()).inspect(Some(&raw("{}"))))
+        result_text(&lazy(tools_by_server()).inspect(None)),
+        result_text(&lazy(tools_by_server()).inspect(Some(&raw("{}"))))
     );
     check(
         "[]",
@@ -154,7 +154,7 @@ fn a_question_that_cannot_be_read_is_answered_with_why() {
 }
 
 #[test]
-fn lists_of_names_in_errors_end_somewhere() {
+fn name_lists_in_errors_are_bounded() {
     let tools: Vec<String> = (0..300)
         .map(|at| format!(r#"{{"name":"tool_{at:03}"}}"#))
         .collect();
@@ -191,7 +191,7 @@ fn lists_of_names_in_errors_end_somewhere() {
 }
 
 #[test]
-fn what_a_preset_hides_is_refused_by_name() {
+fn hidden_tool_is_refused_by_name() {
     for (arguments, refused) in [
         (
             r#"{"server_name":"io.files/x","tool_name":"delete_file"}"#,
@@ -213,7 +213,7 @@ fn what_a_preset_hides_is_refused_by_name() {
     ] {
         let answer = lazy(tools_by_server()).inspect(Some(&raw(arguments)));
         assert_eq!(
-            said(&answer),
+            result_text(&answer),
             format!("refused: {refused} is not allowed by current preset")
         );
     }
@@ -222,7 +222,7 @@ fn what_a_preset_hides_is_refused_by_name() {
 /// A server that the preset denies reveals nothing, even if it has no tools to hide. A server with
 /// other permitted items does.
 #[test]
-fn a_server_without_tools_is_refused_if_nothing_of_it_is_allowed() {
+fn server_without_allowed_items_is_refused() {
     for mode in [FacadeMode::Lazy, FacadeMode::Search] {
         let mut tools_by_server = tools_by_server();
         let mut closed = server_tools("closed", "Secret instructions", &[]);
@@ -239,18 +239,18 @@ fn a_server_without_tools_is_refused_if_nothing_of_it_is_allowed() {
                 expect!["refused: Server 'closed' is not allowed by current preset"],
             );
         }
-        let answer = said(&facade.inspect(Some(&raw(r#"{"server_name":"empty"}"#))));
+        let answer = result_text(&facade.inspect(Some(&raw(r#"{"server_name":"empty"}"#))));
         assert!(answer.contains("Nothing here"), "{answer}");
     }
 }
 
 #[test]
-fn the_gateway_tells_its_own_tool_where_results_are_cut() {
+fn recover_tool_is_described_when_results_are_cut() {
     let ours = r#"{"server_name":"narrows"}"#;
-    let answer = said(&lazy(tools_by_server()).inspect(Some(&raw(ours))));
+    let answer = result_text(&lazy(tools_by_server()).inspect(Some(&raw(ours))));
     assert!(answer.contains("narrows,recover_text,"), "{answer}");
     let one = r#"{"server_name":"narrows","tool_name":"recover_text"}"#;
-    let answer = said(&lazy(tools_by_server()).inspect(Some(&raw(one))));
+    let answer = result_text(&lazy(tools_by_server()).inspect(Some(&raw(one))));
     assert!(answer.contains("prune_id: string"), "{answer}");
     check(
         r#"{"server_name":"narrows","tool_name":"other"}"#,
@@ -267,10 +267,10 @@ fn the_gateway_tells_its_own_tool_where_results_are_cut() {
         &within(80_000),
         false,
     );
-    let answer = said(&whole.inspect(Some(&raw(ours))));
+    let answer = result_text(&whole.inspect(Some(&raw(ours))));
     assert!(answer.contains("Server 'narrows' not found"), "{answer}");
     let taken = lazy(vec![server_tools("narrows", "", &[r#"{"name":"own"}"#])]);
-    let answer = said(&taken.inspect(Some(&raw(ours))));
+    let answer = result_text(&taken.inspect(Some(&raw(ours))));
     assert!(
         answer.contains("own") && !answer.contains("recover_text"),
         "{answer}"
@@ -278,7 +278,7 @@ fn the_gateway_tells_its_own_tool_where_results_are_cut() {
 }
 
 #[test]
-fn instructions_that_were_not_told_whole_come_along() {
+fn truncated_instructions_are_included_in_full() {
     let long = format!("Begin.\n{}", "word ".repeat(400));
     let tools = [r#"{"name":"t"}"#];
     let inspect = |expose, instructions: &str, max_chars| {
@@ -338,7 +338,7 @@ fn sized(count: usize, size: usize) -> Vec<String> {
 }
 
 #[test]
-fn a_long_list_comes_in_pages() {
+fn long_list_is_paginated() {
     let tools = sized(9, 3);
     let tools: Vec<&str> = tools.iter().map(|tool| &**tool).collect();
     let facade = facade(
@@ -377,7 +377,7 @@ fn a_long_list_comes_in_pages() {
 
 /// Lists of `toon_min_size` entries or more can use a shorter encoding.
 #[test]
-fn a_page_holds_as_many_as_have_room_in_the_form_of_so_many() {
+fn page_size_depends_on_the_encoding() {
     let long = "a".repeat(30);
     let tools: Vec<String> = (0..40)
         .map(|at| format!(r#"{{"name":"{long}{at}","inputSchema":{{}}}}"#))
@@ -408,7 +408,7 @@ fn a_page_holds_as_many_as_have_room_in_the_form_of_so_many() {
 }
 
 #[test]
-fn a_tool_too_large_for_any_answer_is_told_shorter() {
+fn oversized_tool_is_described_in_less_detail() {
     let words = |count| "A long description. ".repeat(count);
     let schema = |count: usize, text: &str| {
         let properties: Vec<String> = (0..count)
@@ -472,7 +472,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn pages_make_the_whole_and_none_is_too_long(
+    fn pages_are_complete_and_within_the_limit(
         max_chars in 1_000_usize..6_000,
         count in 1_usize..40,
         size in 0_usize..60,
@@ -506,7 +506,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_that_is_asked_makes_it_fail(
+    fn any_arguments_are_answered(
         name in r#"("server_name"|"tool_name"|"cursor"|"arguments"|"query"|"limit"|"x")"#,
         value in r#"(null|true|-1e400|"clock"|"now"|"narrows"|"recover_text"|\[\[\]\]|\{"a":\{\}\}|"\{\}"|"[a-z ]{0,9}")"#,
         other in r#"("server_name":"(clock|io.files/x|narrows|secret|zz)"|"query":"time")"#,

@@ -53,7 +53,7 @@ fn a_lazy_endpoint_lists_two_tools() {
 }
 
 #[test]
-fn names_of_tools_are_ours_only_where_they_are_listed() {
+fn own_tool_names_resolve_only_where_listed() {
     let lazy = lazy(tools_by_server());
     let search = facade(FacadeMode::Search, |_| {}, tools_by_server(), 80_000);
     assert_eq!(search.own_tools().len(), 3);
@@ -77,7 +77,7 @@ fn names_of_tools_are_ours_only_where_they_are_listed() {
 }
 
 #[test]
-fn pinned_tools_are_listed_where_tools_are_searched() {
+fn pinned_tools_are_listed_on_search_endpoints() {
     let pin = |settings: &mut FacadeSettings| {
         settings.pin = vec![Pattern::parse("io_files_x/read_*").expect("a pattern")];
     };
@@ -91,7 +91,7 @@ fn pinned_tools_are_listed_where_tools_are_searched() {
 }
 
 #[test]
-fn tools_are_told_at_every_level() {
+fn listing_supports_every_detail_level() {
     check(
         ListingDetail::Full,
         20_000,
@@ -149,7 +149,7 @@ fn tools_are_told_at_every_level() {
 }
 
 #[test]
-fn long_texts_are_cut_and_line_breaks_folded() {
+fn long_descriptions_are_cut_and_folded() {
     let exactly = "a".repeat(80);
     let longer = "é".repeat(81);
     let tools_by_server = || {
@@ -181,7 +181,7 @@ fn long_texts_are_cut_and_line_breaks_folded() {
 }
 
 #[test]
-fn a_text_over_the_limit_tells_less() {
+fn listing_over_the_limit_reduces_detail() {
     let wordy = format!(
         r#"{{"name":"t","description":"First line.\n{}"}}"#,
         "More. ".repeat(200)
@@ -294,7 +294,7 @@ fn a_text_over_the_limit_tells_less() {
 }
 
 #[test]
-fn descriptions_get_shorter_before_names_go_bare() {
+fn descriptions_are_shortened_before_they_are_dropped() {
     let description = "Reads the complete contents of a file and returns them as a text";
     let tools: Vec<String> = (0..60)
         .map(|at| format!(r#"{{"name":"tool_{at:02}","description":"{description}"}}"#))
@@ -327,7 +327,7 @@ fn descriptions_get_shorter_before_names_go_bare() {
 }
 
 #[test]
-fn a_search_endpoint_says_what_there_is_to_find() {
+fn search_endpoint_describes_searchable_topics() {
     let github = server_tools(
         "github",
         "Long instructions that say nothing of what this is for and go on and on, for ever.",
@@ -403,7 +403,7 @@ fn a_search_endpoint_says_what_there_is_to_find() {
 }
 
 #[test]
-fn three_tools_for_many_servers_stay_small() {
+fn search_tool_list_stays_small_for_many_servers() {
     let tools_by_server = (0..16).map(|at| {
         let names = [
             "issue", "pipeline", "workbook", "message", "calendar", "vector",
@@ -434,7 +434,7 @@ fn three_tools_for_many_servers_stay_small() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn no_description_is_over_its_limit(
+    fn no_description_exceeds_its_limit(
         limit in 500_usize..3_000,
         servers in 0_usize..60,
         level in 0_usize..4,
@@ -453,7 +453,7 @@ proptest! {
 }
 
 #[test]
-fn control_characters_are_folded_like_white_space() {
+fn control_characters_are_folded_as_white_space() {
     use crate::facade::tool_index::folded;
     assert_eq!(folded("\u{1b}[31ma\0b\u{8}\n c", 80), "[31ma b c");
 }

@@ -36,7 +36,7 @@ fn with(upstream: ServerSettings, clients: Vec<ClientSettings>) -> Settings {
 }
 
 #[tokio::test]
-async fn a_preset_of_the_client_binds_besides_that_of_the_endpoint() {
+async fn client_preset_applies_in_addition_to_endpoint_preset() {
     let one = script("one").plain_tool("three").install();
     let clients = vec![named("free", 1, None), named("bound", 2, Some("twos"))];
     let gateway = started(with(server("a", &one), clients)).await;
@@ -67,7 +67,7 @@ async fn a_preset_of_the_client_binds_besides_that_of_the_endpoint() {
 }
 
 #[tokio::test]
-async fn sessions_end_with_the_rights_of_their_client() {
+async fn sessions_close_when_their_client_loses_its_rights() {
     let one = script("one").install();
     let a = server("a", &one);
     let clients = vec![
@@ -91,7 +91,7 @@ async fn sessions_end_with_the_rights_of_their_client() {
 }
 
 #[tokio::test]
-async fn who_came_without_a_token_goes_when_tokens_are_asked_for() {
+async fn anonymous_sessions_close_when_tokens_become_required() {
     let one = script("one").install();
     let a = server("a", &one);
     let gateway = started(with(a.clone(), Vec::new())).await;

@@ -16,7 +16,7 @@ fn with(upstream: ServerSettings, presets: Vec<Preset>, default: Option<&str>) -
 }
 
 #[tokio::test]
-async fn a_switch_is_seen_by_exactly_the_sessions_it_concerns() {
+async fn preset_switch_notifies_only_affected_sessions() {
     let one = script("one").install();
     let a = server("a", &one);
     let presets = vec![preset("first", &["a/one"]), preset("second", &["a/two"])];
@@ -38,7 +38,7 @@ async fn a_switch_is_seen_by_exactly_the_sessions_it_concerns() {
 }
 
 #[tokio::test]
-async fn the_rules_of_a_preset_change_under_its_sessions() {
+async fn preset_change_applies_to_open_sessions() {
     let one = script("one").install();
     let a = server("a", &one);
     let gateway = started(with(a.clone(), vec![preset("p", &["a/one"])], Some("p"))).await;
@@ -55,7 +55,7 @@ async fn the_rules_of_a_preset_change_under_its_sessions() {
 }
 
 #[tokio::test]
-async fn one_session_is_switched_alone() {
+async fn single_session_can_switch_presets() {
     let one = script("one").install();
     let a = server("a", &one);
     let presets = vec![preset("first", &["a/one"])];

@@ -4,7 +4,7 @@ use narrows_testkit::scripted::Step;
 use super::*;
 
 #[tokio::test]
-async fn equal_settings_change_nothing() {
+async fn applying_equal_settings_changes_nothing() {
     let one = script("one").install();
     let gateway = started(settings(vec![server("a", &one)])).await;
     let mut client = TestClient::open(&gateway, Entrypoint::Endpoint("default")).await;
@@ -17,7 +17,7 @@ async fn equal_settings_change_nothing() {
 }
 
 #[tokio::test]
-async fn servers_come_and_go_under_a_session() {
+async fn servers_can_be_added_and_removed_during_a_session() {
     let (one, two) = (script("one").install(), script("two").install());
     let gateway = started(settings(vec![server("a", &one)])).await;
     let mut client = TestClient::open(&gateway, Entrypoint::Endpoint("default")).await;
@@ -52,7 +52,7 @@ async fn servers_come_and_go_under_a_session() {
 }
 
 #[tokio::test]
-async fn only_the_changed_server_begins_anew_and_nobody_notices() {
+async fn only_the_changed_server_restarts() {
     let (one, two) = (script("one").install(), script("two").install());
     let (a, b) = (server("a", &one), server("b", &two));
     let gateway = started(settings(vec![a.clone(), b.clone()])).await;
@@ -77,7 +77,7 @@ async fn only_the_changed_server_begins_anew_and_nobody_notices() {
 }
 
 #[tokio::test]
-async fn a_call_in_flight_ends_where_it_is() {
+async fn call_in_flight_finishes_on_its_old_link() {
     let slow = [
         Step::Reach("there".into()),
         Step::Wait("go".into()),
@@ -105,7 +105,7 @@ async fn a_call_in_flight_ends_where_it_is() {
 }
 
 #[tokio::test]
-async fn a_server_is_switched_off_and_on() {
+async fn server_can_be_disabled_and_enabled() {
     let (one, two) = (script("one").install(), script("two").install());
     let (a, b) = (server("a", &one), server("b", &two));
     let gateway = started(settings(vec![a.clone(), b.clone()])).await;
@@ -126,7 +126,7 @@ async fn a_server_is_switched_off_and_on() {
 }
 
 #[tokio::test]
-async fn a_restart_is_another_process_and_the_same_server() {
+async fn restart_replaces_the_process_only() {
     let one = script("one")
         .resource(r#"{"uri":"x://one","name":"one"}"#)
         .install();
@@ -149,7 +149,7 @@ async fn a_restart_is_another_process_and_the_same_server() {
 }
 
 #[tokio::test]
-async fn many_changes_in_a_row_end_in_the_last_one() {
+async fn rapid_changes_converge_on_the_last() {
     let one = script("one").install();
     let a = server("a", &one);
     let gateway = started(settings(vec![a.clone()])).await;
@@ -177,7 +177,7 @@ async fn many_changes_in_a_row_end_in_the_last_one() {
 }
 
 #[tokio::test]
-async fn sessions_end_with_their_door() {
+async fn sessions_close_when_their_entrypoint_is_removed() {
     let (one, two) = (script("one").install(), script("two").install());
     let (a, b) = (server("a", &one), server("b", &two));
     let gateway = started(settings(vec![a, b.clone()])).await;
@@ -198,7 +198,7 @@ async fn sessions_end_with_their_door() {
 }
 
 #[tokio::test]
-async fn what_lasts_is_told_and_left_as_it_is() {
+async fn start_only_settings_are_reported_and_unchanged() {
     let gateway = started(settings(Vec::new())).await;
     let mut next = settings(Vec::new());
     next.limits.max_sessions = 1;
@@ -210,7 +210,7 @@ async fn what_lasts_is_told_and_left_as_it_is() {
 }
 
 #[tokio::test]
-async fn other_rules_for_results_need_no_new_connection() {
+async fn result_settings_change_without_reconnecting() {
     let one = script("one")
         .on_tool("one", [Step::ReplyLength(5_000)])
         .install();

@@ -29,7 +29,7 @@ async fn minutes(count: u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn abandoned_sessions_do_not_lock_out_new_clients() {
+async fn abandoned_sessions_do_not_block_new_clients() {
     let gateway = Gateway::start(few());
     let mut open = Vec::new();
     for _ in 0..3 {

@@ -50,7 +50,7 @@ async fn waits(settings: Settings, entrypoint: Entrypoint<'_>, client: &str) -> 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hanging_server_is_waited_for_as_long_as_each_client_can_take() {
+async fn wait_for_a_hanging_server_depends_on_the_client() {
     let (_listener, server) = hanging().await;
     let joined = Entrypoint::Endpoint("default");
     let check = async |settings: Settings, entrypoint, client, expected| {

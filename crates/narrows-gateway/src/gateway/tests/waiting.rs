@@ -51,7 +51,7 @@ fn usual(seen: &Seen) -> Reply {
 }
 
 #[tokio::test]
-async fn a_call_that_was_not_sent_is_sent_when_the_server_is_back() {
+async fn unsent_call_is_sent_after_reconnect() {
     let mut server = Server::bare(|seen| async move { usual(&seen) }).await;
     let kind = UpstreamKind::Remote(at(&server));
     let gateway = Gateway::start(Settings {
@@ -154,7 +154,7 @@ async fn retire_while_a_call_waits(
 }
 
 #[tokio::test]
-async fn a_call_that_waits_for_a_removed_server_ends_with_that_reason() {
+async fn waiting_call_fails_when_its_server_is_removed() {
     let nobody = async |_: &Server| None;
     let outcome = retire_while_a_call_waits(nobody, |settings| settings.upstreams.clear()).await;
     let removed = "Server 'srv' is not available: it was removed";
@@ -172,7 +172,7 @@ async fn a_call_that_waits_for_a_removed_server_ends_with_that_reason() {
 }
 
 #[tokio::test]
-async fn a_call_that_waits_for_a_disabled_server_ends_with_that_reason() {
+async fn waiting_call_fails_when_its_server_is_disabled() {
     let nobody = async |_: &Server| None;
     let disable = |settings: &mut Settings| settings.upstreams[0].upstream.enabled = false;
     let outcome = retire_while_a_call_waits(nobody, disable).await;

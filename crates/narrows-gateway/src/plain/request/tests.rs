@@ -15,7 +15,7 @@ fn check_subject(body: &str, expected: &str) {
 }
 
 #[test]
-fn what_is_used_is_found_for_every_method_that_uses_something() {
+fn requested_item_is_found_for_every_method() {
     for (body, expected) in [
         (
             r#"{"method":"tools/call","params":{"name":"a"}}"#,
@@ -67,7 +67,7 @@ fn what_is_used_is_found_for_every_method_that_uses_something() {
 }
 
 #[test]
-fn the_id_is_read_where_it_is_one() {
+fn id_is_read_if_valid() {
     for (body, id, notification) in [
         (r#"{"id":1}"#, Some("1"), false),
         (r#"{"id":"x"}"#, Some(r#""x""#), false),
@@ -84,7 +84,7 @@ fn the_id_is_read_where_it_is_one() {
 }
 
 #[test]
-fn what_is_no_object_or_names_its_method_twice_is_refused() {
+fn invalid_objects_and_duplicate_methods_are_rejected() {
     for body in [
         "",
         "[]",

@@ -11,7 +11,7 @@ fn find(text: &[u8], at: usize) -> usize {
 }
 
 #[test]
-fn every_byte_that_a_string_may_contain_is_passed_over() {
+fn search_skips_every_plain_string_byte() {
     let plain: Vec<u8> = (0x20..=0xff)
         .filter(|byte| *byte != b'"' && *byte != b'\\')
         .collect();
@@ -31,7 +31,7 @@ fn every_byte_that_a_string_may_contain_is_passed_over() {
 
 proptest! {
     #[test]
-    fn the_search_finds_what_a_plain_loop_finds(
+    fn search_agrees_with_a_naive_loop(
         bytes in proptest::collection::vec(any::<u8>(), 0..150),
         at in 0..150_usize,
         crowded: bool,

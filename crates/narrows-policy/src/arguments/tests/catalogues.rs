@@ -33,7 +33,7 @@ struct Tally {
 }
 
 #[test]
-fn valid_calls_pass_and_each_mistake_is_refused_in_its_place() {
+fn valid_calls_pass_and_mistakes_are_located() {
     let mut tally = Tally::default();
     for (name, schema) in schemas() {
         tally.schemas += 1;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{checker, first, raw};
 
 #[test]
-fn evil_patterns_end_promptly() {
+fn catastrophic_patterns_are_bounded() {
     let long = format!(r#"{{"x": "{}!"}}"#, "a".repeat(50_000));
     let of = |pattern: &str| format!(r#"{{"properties": {{"x": {{"pattern": "{pattern}"}}}}}}"#);
     first(&of("^(a+)+$"), &long, "'x' must match the pattern ^(a+)+$");
@@ -24,7 +24,7 @@ fn evil_patterns_end_promptly() {
 }
 
 #[test]
-fn a_pattern_with_look_around_is_enforced_with_all_the_rest() {
+fn look_around_patterns_are_enforced() {
     let schema =
         r#"{"required": ["y"], "properties": {"y": {}, "x": {"pattern": "^(?!-)[a-z-]+$"}}}"#;
     first(schema, r#"{"y": 1, "x": "a-b"}"#, "ok");
@@ -37,7 +37,7 @@ fn a_pattern_with_look_around_is_enforced_with_all_the_rest() {
 }
 
 #[test]
-fn many_patterns_are_not_compiled() {
+fn schemas_with_too_many_patterns_are_not_compiled() {
     let patterns: Vec<String> = (0..1_000)
         .map(|n| format!(r#""p{n}": {{"pattern": "[ab]{{{n}}}"}}"#))
         .collect();
@@ -49,7 +49,7 @@ fn many_patterns_are_not_compiled() {
 }
 
 #[test]
-fn references_that_double_at_each_step_are_not_followed() {
+fn exponentially_expanding_references_are_not_followed() {
     let mut defs = serde_json::Map::new();
     for n in 0..50 {
         let next = format!("#/$defs/d{}", n + 1);
@@ -64,7 +64,7 @@ fn references_that_double_at_each_step_are_not_followed() {
 }
 
 #[test]
-fn a_recursion_that_doubles_at_each_level_is_checked_where_that_is_cheap() {
+fn branching_recursion_is_checked_while_cheap() {
     let schema = r##"{"properties": {"n": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "object", "properties": {
         "n": {"allOf": [{"$ref": "#/$defs/n"}, {"$ref": "#/$defs/n"}]}}}}}"##;
     let nested = |depth: usize| format!(r#"{}1{}"#, r#"{"n":"#.repeat(depth), "}".repeat(depth));
@@ -73,7 +73,7 @@ fn a_recursion_that_doubles_at_each_level_is_checked_where_that_is_cheap() {
 }
 
 #[test]
-fn a_recursion_that_does_not_branch_is_checked_at_any_depth() {
+fn linear_recursion_is_checked_at_any_depth() {
     let schema = r##"{"properties": {"n": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "object", "properties": {
         "n": {"$ref": "#/$defs/n"}}}}}"##;
     let nested = format!(r#"{}1{}"#, r#"{"n":"#.repeat(120), "}".repeat(120));
@@ -82,7 +82,7 @@ fn a_recursion_that_does_not_branch_is_checked_at_any_depth() {
 }
 
 #[test]
-fn circles_and_chains_of_references() {
+fn reference_cycles_and_chains_are_bounded() {
     let chain = |form: fn(String) -> Value, length: usize| {
         let mut defs = serde_json::Map::new();
         for n in 0..length {
@@ -124,7 +124,7 @@ fn circles_and_chains_of_references() {
 }
 
 #[test]
-fn deep_schemas() {
+fn deeply_nested_schemas_are_bounded() {
     for depth in [50, 100, 10_000] {
         for (open, close) in [
             (r#"{"not":"#, "}"),
@@ -144,7 +144,7 @@ fn wide(count: usize) -> String {
 }
 
 #[test]
-fn of_very_many_mistakes_the_first_is_told() {
+fn only_the_first_of_very_many_errors_is_reported() {
     let of = |items: &str| format!(r#"{{"properties": {{"x": {{"items": {items}}}}}}}"#);
     let reported = |items: &str, count: usize| {
         let rejection = checker(&of(items)).check(&raw(&wide(count))).unwrap_err();
@@ -165,7 +165,7 @@ fn of_very_many_mistakes_the_first_is_told() {
 }
 
 #[test]
-fn many_values_of_which_each_takes_much_are_not_checked() {
+fn expensive_checks_of_many_values_are_skipped() {
     let forms: Vec<String> = (0..2_000)
         .map(|n| format!(r#"{{"const": {}}}"#, n + 1))
         .collect();
@@ -181,7 +181,7 @@ fn many_values_of_which_each_takes_much_are_not_checked() {
 }
 
 #[test]
-fn a_check_is_quick_once_it_is_compiled_and_has_little_to_do() {
+fn check_is_quick_after_compilation_for_small_input() {
     let simple = checker(r#"{"properties": {"x": {"type": "string"}}}"#);
     assert!(!simple.is_quick(2));
     assert!(simple.clone().check(&raw("{}")).is_ok());
@@ -281,7 +281,7 @@ fn some_json() -> impl Strategy<Value = Value> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
     #[test]
-    fn nothing_panics(schema in some_json(), arguments in some_json()) {
+    fn arbitrary_schemas_do_not_panic(schema in some_json(), arguments in some_json()) {
         if let Err(rejection) = checker(&schema.to_string()).check(&raw(&arguments.to_string())) {
             prop_assert!(!rejection.errors.is_empty());
             prop_assert!(rejection.errors.len() <= 20);
@@ -291,7 +291,7 @@ proptest! {
 
     /// Generates schemas that usually compile.
     #[test]
-    fn nothing_panics_with_schemas_of_the_right_form(
+    fn well_formed_schemas_do_not_panic(
         inner in prop::collection::vec(some_schema(), 1..4),
         arguments in some_json(),
     ) {

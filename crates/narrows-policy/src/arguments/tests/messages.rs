@@ -9,7 +9,7 @@ fn x(keywords: &str, value: &str, expected: &str) {
 }
 
 #[test]
-fn bounds() {
+fn bound_violations_are_described() {
     x(r#""minimum": 1"#, "0", "'x' must be at least 1");
     x(r#""maximum": 1.5"#, "2", "'x' must be at most 1.5");
     x(
@@ -83,7 +83,7 @@ fn bounds() {
 }
 
 #[test]
-fn choices() {
+fn enum_and_const_violations_list_the_choices() {
     x(
         r#""enum": ["a", "b", "c"]"#,
         "\"d\"",
@@ -99,7 +99,7 @@ fn choices() {
 }
 
 #[test]
-fn the_form_that_was_meant() {
+fn error_describes_the_closest_alternative() {
     let optional = r#""anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]"#;
     x(optional, "null", "ok");
     x(optional, "0", "'x' must be at least 1");
@@ -145,7 +145,7 @@ fn the_form_that_was_meant() {
 }
 
 #[test]
-fn sentences_about_all_arguments_are_in_the_plural() {
+fn messages_about_all_arguments_are_plural() {
     first(
         r#"{"oneOf": [{"minProperties": 1}, {"maxProperties": 2}]}"#,
         r#"{"a": 1}"#,
@@ -159,14 +159,14 @@ fn sentences_about_all_arguments_are_in_the_plural() {
 }
 
 #[test]
-fn one_of_several_names_is_missing() {
+fn missing_alternative_names_are_listed() {
     let schema = r#"{"properties": {"a": {}, "b": {}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}"#;
     first(schema, r#"{"b": 1}"#, "ok");
     first(schema, "{}", "Missing required argument: one of 'a', 'b'");
 }
 
 #[test]
-fn a_name_that_is_near_is_offered_unless_it_is_given_too() {
+fn similar_name_is_suggested_unless_present() {
     let schema = r#"{"properties": {"file_path": {}, "limit": {}}}"#;
     first(
         schema,
@@ -182,7 +182,7 @@ fn a_name_that_is_near_is_offered_unless_it_is_given_too() {
 }
 
 #[test]
-fn places_are_in_order_and_their_names_escaped() {
+fn error_paths_are_ordered_and_escaped() {
     check(
         r#"{"properties": {"a/b": {"items": {"type": "string"}}, "c~d": {"type": "string"}}}"#,
         r#"{"c~d": 1, "a/b": ["", "", 1, "", "", "", "", "", "", "", 1]}"#,
@@ -195,7 +195,7 @@ fn places_are_in_order_and_their_names_escaped() {
 }
 
 #[test]
-fn nothing_long_is_told_back() {
+fn long_values_are_not_repeated_in_messages() {
     let long = "y".repeat(5_000);
     let schema = format!(
         r#"{{"properties": {{"x": {{"enum": ["{long}", ["{long}"], 3]}}, "{long}": {{}}}}}}"#
@@ -215,7 +215,7 @@ fn nothing_long_is_told_back() {
 }
 
 #[test]
-fn what_cannot_be_read_is_left_to_the_server() {
+fn unreadable_values_are_left_to_the_server() {
     for arguments in [
         r#"{"x": "\ud800"}"#.to_owned(),
         r#"{"x": 1e999}"#.to_owned(),

@@ -129,7 +129,7 @@ fn folder_of_process() -> PathBuf {
 }
 
 #[test]
-fn a_text_comes_back_until_its_time_is_over() {
+fn text_is_returned_until_it_expires() {
     let (folder, clock) = (Folder::new(), ManualClock::new());
     let store = clock.open(folder.path(), PLENTY);
     let receipt = keep(&store, "one\ntwo");
@@ -147,7 +147,7 @@ fn a_text_comes_back_until_its_time_is_over() {
 }
 
 #[test]
-fn a_clock_that_is_set_back_prolongs_nothing_for_ever() {
+fn clock_set_back_does_not_extend_expiry_forever() {
     let (folder, clock) = (Folder::new(), ManualClock::new());
     let store = clock.open(folder.path(), PLENTY);
     let (fetched, purged, found) = (
@@ -168,7 +168,7 @@ fn a_clock_that_is_set_back_prolongs_nothing_for_ever() {
 }
 
 #[test]
-fn the_oldest_leave_first_and_give_their_room_back() {
+fn oldest_texts_are_evicted_and_free_their_space() {
     let (folder, clock) = (Folder::new(), ManualClock::new());
     // Ten kilobytes take three blocks.
     let store = clock.open(folder.path(), 3 * 3 * 4_096);
@@ -192,7 +192,7 @@ fn the_oldest_leave_first_and_give_their_room_back() {
 }
 
 #[test]
-fn a_text_that_is_too_large_takes_no_other_ones_place() {
+fn oversized_text_evicts_nothing() {
     let folder = Folder::new();
     let store = open(folder.path(), 8 * 4_096);
     let small = keep(&store, "small");
@@ -210,7 +210,7 @@ fn a_text_that_is_too_large_takes_no_other_ones_place() {
 }
 
 #[test]
-fn nothing_is_kept_for_no_time() {
+fn zero_ttl_stores_nothing() {
     let folder = Folder::new();
     let mut settings = settings(PLENTY);
     settings.ttl = Duration::ZERO;
@@ -220,7 +220,7 @@ fn nothing_is_kept_for_no_time() {
 }
 
 #[test]
-fn nobody_gets_the_text_of_another() {
+fn text_is_returned_only_to_its_owner() {
     let folder = Folder::new();
     let store = open(folder.path(), PLENTY);
     let alice = Owner::client(None, "default", Some("review"));
@@ -242,7 +242,7 @@ fn nobody_gets_the_text_of_another() {
 }
 
 #[test]
-fn nobody_else_may_read_the_files() {
+fn files_are_readable_only_by_the_owner() {
     let folder = Folder::new();
     let inside = folder.file("made/by/us");
     keep(&open(&inside, PLENTY), "secret");
@@ -254,7 +254,7 @@ fn nobody_else_may_read_the_files() {
 }
 
 #[test]
-fn what_is_no_receipt_reaches_no_file() {
+fn invalid_receipts_open_no_file() {
     let folder = Folder::new();
     let inside = folder.file("store");
     let store = open(&inside, PLENTY);
@@ -275,7 +275,7 @@ fn what_is_no_receipt_reaches_no_file() {
 }
 
 #[test]
-fn processes_share_a_folder_and_its_bounds() {
+fn processes_share_a_folder_and_its_limits() {
     let (folder, clock) = (Folder::new(), ManualClock::new());
     let room = 4 * 3 * 4_096;
     let stores = [
@@ -297,7 +297,7 @@ fn processes_share_a_folder_and_its_bounds() {
 
 /// Scanning a folder with very many files takes long.
 #[test]
-fn a_slow_folder_is_looked_at_less_often() {
+fn slow_folder_is_scanned_less_often() {
     let (folder, clock) = (Folder::new(), ManualClock::new());
     clock.0.lock().step = Duration::from_secs(1);
     let stores = [
@@ -314,7 +314,7 @@ fn a_slow_folder_is_looked_at_less_often() {
 }
 
 #[test]
-fn threads_write_and_read_at_once() {
+fn concurrent_reads_and_writes_succeed() {
     let folder = Folder::new();
     let stores = [open(folder.path(), PLENTY), open(folder.path(), PLENTY)];
     std::thread::scope(|scope| {
@@ -336,7 +336,7 @@ fn threads_write_and_read_at_once() {
 
 #[test]
 #[ignore = "the body of a process that is killed, started by another test"]
-fn as_a_process_that_is_killed() {
+fn killed_process() {
     let store = recovery_store::open(&RecoverySettings {
         path: Some(folder_of_process()),
         ..settings(PLENTY)
@@ -347,11 +347,11 @@ fn as_a_process_that_is_killed() {
 }
 
 #[test]
-fn receipts_outlive_a_process_that_is_killed() {
+fn receipts_survive_a_killed_process() {
     let folder = Folder::new();
     let inside = folder.file("store");
     for _ in 0..3 {
-        let output = process(&[], "as_a_process_that_is_killed", &inside).unwrap();
+        let output = process(&[], "killed_process", &inside).unwrap();
         assert_eq!(output.status.code(), None, "ended by a signal");
         let said = String::from_utf8(output.stdout).unwrap();
         let receipt = said.lines().find_map(|line| line.strip_prefix("receipt "));
@@ -363,7 +363,7 @@ fn receipts_outlive_a_process_that_is_killed() {
 }
 
 #[test]
-fn what_a_killed_process_did_not_finish_is_removed_later() {
+fn partial_files_of_killed_processes_are_removed() {
     let (folder, clock) = (Folder::new(), ManualClock::new());
     let part = format!("{}.part", Receipt::new());
     folder.write(&part, "half of");
@@ -376,7 +376,7 @@ fn what_a_killed_process_did_not_finish_is_removed_later() {
 
 #[test]
 #[ignore = "the body of a process with a small disk, started by another test"]
-fn as_a_process_with_a_small_disk() {
+fn small_disk_process() {
     let folder = folder_of_process();
     let store = open(&folder, PLENTY);
     let mut receipts = Vec::new();
@@ -407,11 +407,11 @@ fn as_a_process_with_a_small_disk() {
 /// Uses a file system of one megabyte in a separate mount namespace. If this is not permitted, the
 /// test is skipped with a message.
 #[test]
-fn a_full_disk_keeps_nothing_until_there_is_room() {
+fn full_disk_stores_nothing_until_space_is_free() {
     let folder = Folder::new();
     let script = "mount -t tmpfs -o size=1m tmpfs \"$NARROWS_TEST_FOLDER\" || exit 77; exec \"$@\"";
     let before = ["unshare", "-rm", "sh", "-c", script, "sh"];
-    let output = process(&before, "as_a_process_with_a_small_disk", folder.path());
+    let output = process(&before, "small_disk_process", folder.path());
     match output {
         Ok(output) if matches!(output.status.code(), Some(0 | 101)) => {
             let said = String::from_utf8_lossy(&output.stdout);
@@ -423,7 +423,7 @@ fn a_full_disk_keeps_nothing_until_there_is_room() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_used_for_a_while_is_tried_again() {
+fn unavailable_folder_is_retried() {
     let folder = Folder::new();
     let inside = folder.file("store");
     let store = open(&inside, PLENTY);
@@ -444,7 +444,7 @@ fn a_folder_that_cannot_be_used_for_a_while_is_tried_again() {
 }
 
 #[test]
-fn without_a_folder_texts_are_kept_in_memory() {
+fn missing_folder_falls_back_to_memory() {
     let folder = Folder::new();
     let path = folder.write("store", "a file in place of the folder");
     let settings = RecoverySettings {
@@ -458,7 +458,7 @@ fn without_a_folder_texts_are_kept_in_memory() {
 }
 
 #[test]
-fn damaged_texts_are_set_aside_and_leave_in_time() {
+fn damaged_texts_are_quarantined_and_expire() {
     let (folder, clock) = (Folder::new(), ManualClock::new());
     let store = clock.open(folder.path(), PLENTY);
     let good = keep(&store, "good");
@@ -489,7 +489,7 @@ fn damaged_texts_are_set_aside_and_leave_in_time() {
 }
 
 #[test]
-fn what_is_not_ours_stays() {
+fn foreign_files_are_kept() {
     let folder = Folder::new();
     let foreign = ["notes.text", "prn_1.text", "prn_x.part", "README"];
     for name in foreign {
@@ -513,7 +513,7 @@ fn what_is_not_ours_stays() {
 }
 
 #[test]
-fn a_text_is_not_read_anew_for_each_page() {
+fn text_is_not_read_again_for_each_page() {
     let (folder, clock) = (Folder::new(), ManualClock::new());
     let store = clock.open(folder.path(), PLENTY);
     let receipts = ["one", "two", "three"].map(|text| keep(&store, text));

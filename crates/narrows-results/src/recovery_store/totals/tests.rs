@@ -21,7 +21,7 @@ fn age(folder: &Folder, name: &str, age: Duration) {
 }
 
 #[test]
-fn a_process_overwrites_its_own_totals_and_no_others() {
+fn process_overwrites_only_its_own_totals() {
     let folder = Folder::new();
     folder.write("totals-1-2-3.json", "{\"of\":\"another\"}");
     age(&folder, "totals-1-2-3.json", Duration::from_secs(5));
@@ -40,7 +40,7 @@ fn a_process_overwrites_its_own_totals_and_no_others() {
 }
 
 #[test]
-fn what_is_no_totals_is_not_read() {
+fn invalid_totals_are_ignored() {
     let folder = Folder::new();
     folder.write("totals-1-2-3.part", "{\"half");
     folder.write("totals-1-2-4.json", b"\xff\xfe");
@@ -54,7 +54,7 @@ fn what_is_no_totals_is_not_read() {
 }
 
 #[test]
-fn totals_of_a_month_ago_are_removed() {
+fn totals_older_than_a_month_are_removed() {
     let folder = Folder::new();
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
     for (name, days) in [

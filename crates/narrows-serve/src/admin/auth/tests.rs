@@ -32,7 +32,7 @@ fn auth() -> AdminAuth {
 }
 
 #[test]
-fn a_token_is_known_by_where_it_is_from() {
+fn token_is_recognised_with_its_origin() {
     let auth = auth();
     let known = auth.recognise("nra_configured");
     assert_eq!(known, Some(TokenOrigin::Configured));
@@ -43,7 +43,7 @@ fn a_token_is_known_by_where_it_is_from() {
 }
 
 #[test]
-fn nothing_of_a_token_is_printed() {
+fn debug_output_contains_no_token() {
     let shown = format!("{:?}", auth());
     assert_eq!(shown, "AdminAuth { tokens: 2, remote: false, .. }");
 }

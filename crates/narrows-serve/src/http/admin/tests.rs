@@ -5,13 +5,13 @@ use super::description;
 
 /// Update with `UPDATE_EXPECT=1 cargo test -p narrows-serve description`.
 #[test]
-fn the_description_is_the_one_in_the_documents() {
+fn api_description_matches_the_document() {
     let kept = expect_file!["../../../../../docs/openapi.json"];
     kept.assert_eq(&description::text());
 }
 
 #[test]
-fn every_operation_tells_who_is_refused_and_has_a_name_of_its_own() {
+fn every_operation_lists_refusals_and_has_a_unique_id() {
     let api: Value = serde_json::from_str(&description::text()).expect("JSON");
     let mut names = Vec::new();
     let paths = api["paths"].as_object().expect("paths");
@@ -35,7 +35,7 @@ fn every_operation_tells_who_is_refused_and_has_a_name_of_its_own() {
 
 /// Nothing else checks that references in the description resolve.
 #[test]
-fn every_reference_leads_somewhere() {
+fn every_reference_resolves() {
     let api: Value = serde_json::from_str(&description::text()).expect("JSON");
     let mut left = vec![&api];
     let mut seen = 0;

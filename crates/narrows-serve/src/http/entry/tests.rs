@@ -9,14 +9,14 @@ fn check(header: &[u8], token: &str) {
 }
 
 #[test]
-fn a_bearer_token_is_read_however_its_scheme_is_written() {
+fn bearer_scheme_is_case_insensitive() {
     check(b"Bearer nrw_abc", "nrw_abc");
     check(b"bearer nrw_abc", "nrw_abc");
     check(b"BEARER   nrw_abc ", "nrw_abc");
 }
 
 #[test]
-fn what_is_no_bearer_token_is_a_token_of_nobody() {
+fn malformed_bearer_tokens_match_no_client() {
     check(b"Basic bnJ3OmFiYw==", "");
     check(b"nrw_abc", "");
     check(b"Bearer", "");
@@ -26,7 +26,7 @@ fn what_is_no_bearer_token_is_a_token_of_nobody() {
 }
 
 #[test]
-fn only_who_speaks_for_itself_on_this_machine_is_from_here() {
+fn only_direct_loopback_requests_are_local() {
     let from = |peer: &str, headers: &HeaderMap| {
         is_local_request(&Head::read(headers), peer.parse().expect("an address"))
     };

@@ -36,7 +36,7 @@ fn origin(origin: &str, expected: &str) {
 }
 
 #[test]
-fn loopback_is_ours_at_any_port() {
+fn loopback_hosts_are_allowed_at_any_port() {
     for name in [
         "localhost",
         "LocalHost:1",
@@ -50,7 +50,7 @@ fn loopback_is_ours_at_any_port() {
 }
 
 #[test]
-fn configured_hosts_are_ours() {
+fn configured_hosts_are_allowed() {
     host("gateway.example", "allowed");
     host("GATEWAY.example:9999", "allowed");
     host("box:8443", "allowed");
@@ -59,7 +59,7 @@ fn configured_hosts_are_ours() {
 }
 
 #[test]
-fn any_other_name_is_not() {
+fn other_hosts_are_rejected() {
     for name in [
         "evil.example",
         "evil.example:7420",
@@ -91,7 +91,7 @@ fn any_other_name_is_not() {
 }
 
 #[test]
-fn the_name_in_the_request_line_counts_too() {
+fn host_in_the_request_line_is_checked() {
     check(Some("localhost:7420"), None, None, "allowed");
     check(
         Some("localhost:7420"),
@@ -104,7 +104,7 @@ fn the_name_in_the_request_line_counts_too() {
 }
 
 #[test]
-fn pages_of_our_own_may_call() {
+fn own_origins_are_allowed() {
     for page in [
         "http://localhost",
         "http://localhost:5173",
@@ -119,7 +119,7 @@ fn pages_of_our_own_may_call() {
 }
 
 #[test]
-fn other_pages_may_not() {
+fn other_origins_are_rejected() {
     for page in [
         "null",
         "",

@@ -27,7 +27,7 @@ fn check_accept(values: &[&'static str], expected: &str) {
 }
 
 #[test]
-fn accept_says_which_forms_the_client_reads() {
+fn accept_header_selects_response_formats() {
     check_accept(&[], "both");
     check_accept(&["application/json, text/event-stream"], "both");
     check_accept(&["text/event-stream;q=0.9 , application/json;q=1"], "both");
@@ -55,7 +55,7 @@ fn check_json(value: &'static str, expected: bool) {
 }
 
 #[test]
-fn only_json_is_json() {
+fn only_json_content_types_are_json() {
     check_json("application/json", true);
     check_json("application/json; charset=utf-8", true);
     check_json("APPLICATION/JSON;charset=UTF-8", true);
@@ -67,7 +67,7 @@ fn only_json_is_json() {
 }
 
 #[test]
-fn a_header_that_comes_twice_is_noticed() {
+fn duplicate_headers_are_detected() {
     let once = headers(&[
         ("host", "a"),
         ("origin", "b"),
@@ -90,7 +90,7 @@ fn a_header_that_comes_twice_is_noticed() {
 }
 
 #[test]
-fn a_token_that_comes_twice_is_noticed_and_so_is_a_proxy() {
+fn duplicate_tokens_and_proxies_are_detected() {
     let mut headers = HeaderMap::new();
     headers.insert("authorization", HeaderValue::from_static("Bearer a"));
     let head = Head::read(&headers);

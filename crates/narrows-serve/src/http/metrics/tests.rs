@@ -14,7 +14,7 @@ fn check(access: &MetricsAccess, is_local: bool, token: Option<&str>, status: u1
 }
 
 #[test]
-fn who_may_read() {
+fn metrics_access_is_enforced() {
     let (here, elsewhere) = (true, false);
     check(&MetricsAccess::Off, here, None, 404);
     check(&MetricsAccess::Loopback, here, None, 200);
@@ -28,7 +28,7 @@ fn who_may_read() {
 }
 
 #[test]
-fn bearer_tokens_are_read() {
+fn bearer_tokens_are_parsed() {
     let token = |value: &'static str| {
         let mut headers = HeaderMap::new();
         headers.insert(AUTHORIZATION, HeaderValue::from_static(value));
@@ -41,7 +41,7 @@ fn bearer_tokens_are_read() {
 }
 
 #[test]
-fn the_format_is_what_is_accepted_most_gladly() {
+fn format_follows_the_accept_preference() {
     let format = |accept: &[&'static str]| {
         let values: Vec<_> = accept
             .iter()
@@ -72,7 +72,7 @@ fn the_format_is_what_is_accepted_most_gladly() {
 }
 
 #[test]
-fn both_formats_are_written() {
+fn both_formats_are_encoded() {
     let sample = |labels: Vec<(&'static str, &'static str)>, value| MetricSample {
         labels: labels
             .into_iter()

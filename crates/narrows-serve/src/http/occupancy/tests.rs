@@ -22,7 +22,7 @@ fn is_evicted(slot: &ConnectionSlot) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silent_connections_give_way_before_idle_ones_and_busy_ones_never() {
+async fn silent_connections_close_before_idle_ones_busy_never() {
     let occupancy = Occupancy::new(4, 100);
     let idle: Vec<ConnectionSlot> = (0..2).map(|_| slot(&occupancy, HERE)).collect();
     // The second connection has been idle for longer.
@@ -55,7 +55,7 @@ async fn silent_connections_give_way_before_idle_ones_and_busy_ones_never() {
 }
 
 #[tokio::test]
-async fn one_address_takes_its_own_share_and_this_machine_is_free() {
+async fn each_address_has_a_share_except_loopback() {
     let occupancy = Occupancy::new(100, 2);
     let here: Vec<ConnectionSlot> = (0..5).map(|_| slot(&occupancy, HERE)).collect();
     let first = slot(&occupancy, THERE);

@@ -28,36 +28,36 @@ const SMALL: Bounds = Bounds {
 };
 
 #[test]
-fn everything_is_there_while_it_fits() {
+fn messages_within_the_limits_are_kept() {
     check(SMALL, &[], 1, "");
     check(SMALL, &[1, 2, 3], 1, "1:1 2:2 3:3");
 }
 
 #[test]
-fn reading_begins_where_the_client_left_off() {
+fn reading_resumes_after_the_last_event() {
     check(SMALL, &[1, 2, 3], 3, "3:3");
     check(SMALL, &[1, 2, 3], 4, "");
 }
 
 #[test]
-fn a_number_that_was_never_given_out_reads_nothing() {
+fn unknown_event_number_reads_nothing() {
     check(SMALL, &[1, 2, 3], u64::MAX, "");
     check(SMALL, &[1], 0, "1:1");
 }
 
 #[test]
-fn the_oldest_go_when_there_are_too_many() {
+fn oldest_messages_are_dropped_over_the_count_limit() {
     check(SMALL, &[1, 2, 3, 4, 5], 1, "3:3 4:4 5:5");
 }
 
 #[test]
-fn the_oldest_go_when_they_are_too_large() {
+fn oldest_messages_are_dropped_over_the_byte_limit() {
     check(SMALL, &[60, 30, 20], 1, "2:30 3:20");
     check(SMALL, &[50, 50], 1, "1:50 2:50");
 }
 
 #[test]
-fn the_newest_stays_however_large() {
+fn newest_message_is_kept_at_any_size() {
     check(SMALL, &[10, 5000], 1, "2:5000");
     check(
         Bounds {

@@ -24,7 +24,7 @@ fn check(path: &str, expected: &str) {
 }
 
 #[test]
-fn endpoints_by_name() {
+fn endpoints_are_routed_by_name() {
     check("/mcp", "endpoint default");
     check("/mcp/", "endpoint default");
     check("/mcp/lazy", "endpoint lazy");
@@ -34,7 +34,7 @@ fn endpoints_by_name() {
 
 /// Some clients accept only URLs that end in the name of the transport.
 #[test]
-fn endpoints_before_the_transport() {
+fn endpoint_names_before_the_transport_are_routed() {
     check("/lazy/mcp", "endpoint lazy");
     check("/lazy/mcp/", "endpoint lazy");
     check("/default/mcp", "endpoint default");
@@ -65,7 +65,7 @@ fn endpoints_before_the_transport() {
 }
 
 #[test]
-fn the_pruner_has_one_path() {
+fn pruner_has_one_path() {
     check("/rpc", "rpc");
     check("/rpc/", "rpc");
     check("/rpc/x", "nothing");
@@ -73,7 +73,7 @@ fn the_pruner_has_one_path() {
 }
 
 #[test]
-fn plain_json_rpc_goes_to_any_server() {
+fn plain_json_rpc_routes_to_any_server() {
     check("/api/mcp-gateway/git/rpc", "forward git");
     check("/api/mcp-gateway/git/rpc/", "forward git");
     check("/api/mcp-gateway/a%2Fb%20%C3%A9/rpc", "forward a/b é");
@@ -96,7 +96,7 @@ fn plain_json_rpc_goes_to_any_server() {
 }
 
 #[test]
-fn one_server_by_its_id() {
+fn single_servers_are_routed_by_id() {
     check("/servers/git/mcp", "server git");
     check("/servers/git/mcp/", "server git");
     check("/servers/io.github.x%2Fy/mcp", "server io.github.x/y");
@@ -104,7 +104,7 @@ fn one_server_by_its_id() {
 }
 
 #[test]
-fn the_other_transports_have_the_same_doors() {
+fn sse_and_websocket_have_the_same_entrypoints() {
     check("/sse", "sse endpoint default");
     check("/sse/lazy/", "sse endpoint lazy");
     check("/servers/a%2Fb/sse", "sse server a/b");
@@ -116,7 +116,7 @@ fn the_other_transports_have_the_same_doors() {
 }
 
 #[test]
-fn everything_else_is_no_door() {
+fn other_paths_are_not_routed() {
     for path in [
         "",
         "*",
@@ -150,7 +150,7 @@ fn everything_else_is_no_door() {
 }
 
 #[test]
-fn pages_have_one_path_each() {
+fn each_page_has_one_path() {
     check("/", "Index");
     check("/health", "Health");
     check("/ready", "Ready");
@@ -161,7 +161,7 @@ fn pages_have_one_path_each() {
 }
 
 #[test]
-fn endpoints_with_the_name_of_a_fixed_path() {
+fn endpoints_named_like_a_fixed_path_are_routed() {
     for name in [
         "mcp", "sse", "ws", "servers", "api", "messages", "rpc", "health", "ready", "metrics",
     ] {
@@ -175,7 +175,7 @@ fn endpoints_with_the_name_of_a_fixed_path() {
 /// All routes of the HTTP edge. Those of the admin API come from its description, from which they
 /// are mounted.
 #[test]
-fn every_path_with_its_methods_and_its_service() {
+fn every_path_lists_its_methods_and_service() {
     let mut table = String::new();
     for RouteRow(path, methods, service) in ROUTES {
         table += &format!("{path:31} {methods:43} {service:?}\n");

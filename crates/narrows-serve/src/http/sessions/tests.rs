@@ -29,7 +29,7 @@ fn check(sizes: &[usize], ended: u64, max_bytes: usize, expected: &[u64]) {
 }
 
 #[test]
-fn the_oldest_streams_that_have_ended_go_first() {
+fn oldest_ended_streams_are_dropped_first() {
     check(&[10, 10, 10], 4, 1000, &[1, 2, 3]);
     check(&[10, 10, 10], 4, 20, &[2, 3]);
     check(&[500, 10, 10], 4, 20, &[2, 3]);
@@ -39,7 +39,7 @@ fn the_oldest_streams_that_have_ended_go_first() {
 }
 
 #[test]
-fn streams_that_still_run_are_never_dropped() {
+fn running_streams_are_never_dropped() {
     check(&[100, 100, 100], 1, 20, &[1, 2, 3]);
     check(&[100, 100, 100], 2, 20, &[2, 3]);
     let many: Vec<_> = (1..=40).collect();
@@ -47,7 +47,7 @@ fn streams_that_still_run_are_never_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_was_read_to_its_end_is_kept_a_while() {
+async fn fully_read_stream_is_kept_for_a_while() {
     let streams = [1, 2, 3].map(|number| Stream::sample(number, &[1], BOUNDS));
     streams[0].end();
     streams[1].end();

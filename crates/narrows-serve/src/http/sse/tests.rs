@@ -8,7 +8,7 @@ use super::*;
 use crate::http::HttpSettings;
 
 #[tokio::test]
-async fn a_stream_that_has_ended_leaves_nothing_behind() {
+async fn ended_stream_is_removed() {
     let gateway = Gateway::start(Settings::default());
     let stop = CancellationToken::new();
     let edge = Arc::new(Edge::new(gateway, HttpSettings::default(), stop));

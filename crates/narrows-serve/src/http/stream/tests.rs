@@ -48,7 +48,7 @@ fn push(stream: &Stream, size: usize) {
 }
 
 #[test]
-fn a_reader_sees_what_is_there_then_what_comes_then_the_end() {
+fn reader_gets_past_then_new_messages_then_the_end() {
     let woken = Arc::<Woken>::default();
     let stream = Stream::sample(3, &[5, 6], BOUNDS);
     let mut reader = stream.attach(Some(0));
@@ -64,7 +64,7 @@ fn a_reader_sees_what_is_there_then_what_comes_then_the_end() {
 }
 
 #[test]
-fn the_next_reader_takes_over() {
+fn newer_reader_replaces_the_older() {
     let woken = Arc::<Woken>::default();
     let stream = Stream::sample(3, &[5, 6], BOUNDS);
     let mut first = stream.attach(Some(1));
@@ -79,7 +79,7 @@ fn the_next_reader_takes_over() {
 }
 
 #[test]
-fn a_reader_that_was_away_too_long_misses_the_oldest() {
+fn late_reader_misses_the_oldest_messages() {
     let woken = Arc::<Woken>::default();
     let stream = Stream::sample(
         3,
@@ -101,7 +101,7 @@ fn a_reader_that_was_away_too_long_misses_the_oldest() {
 }
 
 #[test]
-fn a_reader_from_nowhere_begins_at_the_next_message() {
+fn new_reader_starts_at_the_next_message() {
     let woken = Arc::<Woken>::default();
     let stream = Stream::sample(3, &[5, 6], BOUNDS);
     for last in [None, Some(2), Some(99), Some(u64::MAX)] {
@@ -112,7 +112,7 @@ fn a_reader_from_nowhere_begins_at_the_next_message() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_counts_as_delivered_when_its_end_was_read() {
+async fn stream_is_delivered_once_its_end_is_read() {
     let woken = Arc::<Woken>::default();
     let stream = Stream::sample(3, &[5], BOUNDS);
     let mut reader = stream.attach(Some(0));
@@ -147,7 +147,7 @@ fn respond(stream: &Stream, id: u64, bytes: usize) {
 }
 
 #[test]
-fn a_client_that_resumes_is_told_that_its_response_is_gone() {
+fn resuming_client_gets_an_error_for_a_dropped_response() {
     let stream = Stream::sample(3, &[5, 6], BOUNDS);
     respond(&stream, 7, SMALL);
     stream.end();
@@ -163,7 +163,7 @@ fn a_client_that_resumes_is_told_that_its_response_is_gone() {
 }
 
 #[test]
-fn each_response_of_a_batch_that_is_gone_is_told() {
+fn each_dropped_batch_response_is_reported() {
     let stream = Stream::sample(3, &[], BOUNDS);
     for id in [7, 8, 9] {
         respond(&stream, id, 600);

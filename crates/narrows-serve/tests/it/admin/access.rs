@@ -22,7 +22,7 @@ async fn with_token(admin: &AdminGateway, authorization: &str) -> Reply {
 }
 
 #[tokio::test]
-async fn without_an_operator_there_is_nothing() {
+async fn admin_api_is_absent_without_a_token() {
     let gate = TestGateway::start().await;
     let headers = [("authorization", "Bearer nra_x")];
     for path in ["/api/v1", "/api/v1/status", "/api/v1/openapi.json"] {
@@ -34,7 +34,7 @@ async fn without_an_operator_there_is_nothing() {
 }
 
 #[tokio::test]
-async fn either_token_opens_and_no_other_does() {
+async fn either_token_grants_access() {
     let admin = AdminGateway::open().await;
     for token in [CONFIGURED, OF_THIS_RUN] {
         let reply = with_token(&admin, &format!("Bearer {token}")).await;
@@ -54,7 +54,7 @@ async fn either_token_opens_and_no_other_does() {
 }
 
 #[tokio::test]
-async fn two_tokens_are_refused() {
+async fn two_tokens_are_rejected() {
     let admin = AdminGateway::open().await;
     let token = format!("Bearer {CONFIGURED}");
     let headers = [("authorization", &*token), ("authorization", &*token)];
@@ -63,7 +63,7 @@ async fn two_tokens_are_refused() {
 }
 
 #[tokio::test]
-async fn nothing_is_told_or_done_without_a_token() {
+async fn every_route_requires_a_token() {
     let admin = AdminGateway::open().await;
     let json = [("content-type", "application/json")];
     for (method, path) in [
@@ -81,7 +81,7 @@ async fn nothing_is_told_or_done_without_a_token() {
 }
 
 #[tokio::test]
-async fn names_and_pages_that_are_not_ours_are_refused_in_the_same_form() {
+async fn foreign_hosts_and_origins_get_the_same_error_format() {
     let admin = AdminGateway::open().await;
     let client = Client::new(admin.address).at("/api/v1/status");
     let token = format!("Bearer {CONFIGURED}");
@@ -104,7 +104,7 @@ async fn names_and_pages_that_are_not_ours_are_refused_in_the_same_form() {
 }
 
 #[tokio::test]
-async fn a_page_of_ours_may_ask_for_every_method() {
+async fn own_origin_may_use_every_method() {
     let admin = AdminGateway::open().await;
     let headers = [
         ("origin", "http://localhost:3000"),
@@ -124,7 +124,7 @@ async fn a_page_of_ours_may_ask_for_every_method() {
 }
 
 #[tokio::test]
-async fn who_tries_many_tokens_is_told_to_come_back_later() {
+async fn repeated_wrong_tokens_are_throttled() {
     let hour = Duration::from_secs(3600);
     let admin = AdminGateway::with(HttpSettings::default(), |auth| {
         auth.wrong_token_delay = hour;
@@ -142,7 +142,7 @@ async fn who_tries_many_tokens_is_told_to_come_back_later() {
 }
 
 #[tokio::test]
-async fn unknown_paths_and_methods_are_said_to_be_so() {
+async fn unknown_paths_and_methods_are_reported() {
     let admin = AdminGateway::open().await;
     for path in [
         "",

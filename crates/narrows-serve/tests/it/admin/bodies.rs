@@ -27,7 +27,7 @@ async fn answer(
 }
 
 #[tokio::test]
-async fn what_is_no_json_object_is_malformed() {
+async fn non_object_bodies_are_malformed() {
     let admin = AdminGateway::open().await;
     let deep = "[".repeat(10_000);
     let deep_object = r#"{"a":"#.repeat(10_000);
@@ -53,7 +53,7 @@ async fn what_is_no_json_object_is_malformed() {
 }
 
 #[tokio::test]
-async fn only_json_is_read() {
+async fn only_json_bodies_are_accepted() {
     let admin = AdminGateway::open().await;
     let kinds = [
         None,
@@ -105,7 +105,7 @@ async fn wrong_types_and_unknown_members_are_malformed() {
 }
 
 #[tokio::test]
-async fn bodies_have_an_end() {
+async fn body_size_is_limited() {
     let admin = AdminGateway::open().await;
     let fill = |length: usize| {
         let around = r#"{"id":"a","config":{"command":""}}"#.len();

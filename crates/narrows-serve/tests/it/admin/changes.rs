@@ -118,7 +118,7 @@ fn every() -> Vec<(&'static str, &'static str, &'static str, u16, Change)> {
 }
 
 #[tokio::test]
-async fn every_change_is_handed_on_and_told() {
+async fn every_change_is_forwarded_and_reported() {
     let admin = AdminGateway::open().await;
     for (method, path, body, expected, wanted) in every() {
         for (query, keep, saved_to) in [
@@ -157,7 +157,7 @@ async fn every_change_is_handed_on_and_told() {
 }
 
 #[tokio::test]
-async fn what_is_rejected_is_told_by_its_status() {
+async fn rejected_changes_map_to_statuses() {
     let admin = AdminGateway::open().await;
     let (kind, name) = ("server", "x".to_owned());
     let unknown = Rejected::Unknown {
@@ -195,7 +195,7 @@ async fn what_is_rejected_is_told_by_its_status() {
 }
 
 #[tokio::test]
-async fn a_change_is_made_although_nobody_waits_for_it() {
+async fn change_is_applied_after_a_disconnect() {
     let admin = AdminGateway::open().await;
     admin.recorder.hold();
     let connection = admin.begin("DELETE", "/servers/demo", "").await;

@@ -8,7 +8,7 @@ use super::AdminGateway;
 use crate::within;
 
 #[tokio::test]
-async fn a_stream_shows_signs_of_life_and_ends_with_the_edge() {
+async fn event_stream_sends_keep_alives_and_ends_on_shutdown() {
     let http = HttpSettings {
         keep_alive: Duration::from_millis(5),
         ..HttpSettings::default()
@@ -31,7 +31,7 @@ async fn a_stream_shows_signs_of_life_and_ends_with_the_edge() {
 }
 
 #[tokio::test]
-async fn so_many_listen_and_no_more() {
+async fn number_of_listeners_is_limited() {
     let admin = AdminGateway::open().await;
     let mut streams = Vec::new();
     for _ in 0..16 {

@@ -19,7 +19,7 @@ async fn names(client: &Client) -> String {
 }
 
 #[tokio::test]
-async fn endpoints_are_told_with_what_they_cost() {
+async fn endpoints_include_token_counts() {
     let (admin, _client) = with_client().await;
     let all = admin.get("/endpoints").await.json();
     let lines: Vec<String> = all["endpoints"]
@@ -45,7 +45,7 @@ async fn endpoints_are_told_with_what_they_cost() {
 }
 
 #[tokio::test]
-async fn a_session_gets_a_preset_of_its_own_and_loses_it() {
+async fn session_preset_can_be_set_and_cleared() {
     let (admin, client) = with_client().await;
     let sessions = admin.get("/sessions").await.json();
     let session = &sessions["sessions"][0];
@@ -69,7 +69,7 @@ async fn a_session_gets_a_preset_of_its_own_and_loses_it() {
 }
 
 #[tokio::test]
-async fn a_session_is_ended() {
+async fn session_can_be_closed() {
     let (admin, client) = with_client().await;
     let sessions = admin.get("/sessions").await.json();
     let path = format!("/sessions/{}", sessions["sessions"][0]["number"]);
@@ -81,7 +81,7 @@ async fn a_session_is_ended() {
 }
 
 #[tokio::test]
-async fn a_server_is_started_anew() {
+async fn server_can_be_restarted() {
     let (admin, _client) = with_client().await;
     let reply = admin.ask("POST", "/servers/demo/restart", "").await;
     assert_eq!(reply.status, 202, "{}", reply.text());
@@ -91,7 +91,7 @@ async fn a_server_is_started_anew() {
 }
 
 #[tokio::test]
-async fn a_call_is_heard_of_and_remembered() {
+async fn call_is_streamed_and_recorded() {
     let (admin, client) = with_client().await;
     let mut stream = admin.begin("GET", "/events?calls=true", "").await;
     assert_eq!(stream.head().await.status, 200);

@@ -26,7 +26,7 @@ async fn answer_body(admin: &AdminGateway, path: &str) -> Value {
 }
 
 #[tokio::test]
-async fn the_status_counts_servers_and_tells_of_the_configuration() {
+async fn status_reports_servers_and_configuration() {
     let admin = AdminGateway::open().await;
     let mut status = answer_body(&admin, "/status").await;
     assert!(status["uptime_s"].take().is_u64());
@@ -50,7 +50,7 @@ async fn the_status_counts_servers_and_tells_of_the_configuration() {
 }
 
 #[tokio::test]
-async fn servers_are_listed_in_their_order_with_their_states() {
+async fn servers_are_listed_in_order_with_states() {
     let admin = AdminGateway::open().await;
     let all = answer_body(&admin, "/servers").await;
     let lines: Vec<String> = all["servers"]
@@ -80,7 +80,7 @@ async fn servers_are_listed_in_their_order_with_their_states() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_left_out_is_listed_in_its_place_with_the_reason() {
+async fn skipped_server_is_listed_in_place_with_the_reason() {
     let admin = AdminGateway::open().await;
     admin.recorder.leave_out(LeftOutServer {
         id: "notes".into(),
@@ -108,7 +108,7 @@ async fn a_server_that_is_left_out_is_listed_in_its_place_with_the_reason() {
 }
 
 #[tokio::test]
-async fn one_server_is_told_with_its_tools() {
+async fn server_details_include_tools() {
     let admin = AdminGateway::open().await;
     let remote = answer_body(&admin, "/servers/remote").await;
     assert_eq!(remote["id"], "remote");
@@ -132,7 +132,7 @@ async fn one_server_is_told_with_its_tools() {
 }
 
 #[tokio::test]
-async fn nothing_tells_a_secret() {
+async fn responses_contain_no_secrets() {
     let admin = AdminGateway::open().await;
     for path in READS.into_iter().chain(["/servers/off", "/servers/gone"]) {
         let text = answer_body(&admin, path).await.to_string();
@@ -141,7 +141,7 @@ async fn nothing_tells_a_secret() {
 }
 
 #[tokio::test]
-async fn presets_are_told_as_they_are_written() {
+async fn presets_are_returned_as_configured() {
     let admin = AdminGateway::open().await;
     let presets = answer_body(&admin, "/presets").await;
     let preset = &presets["presets"][0];
@@ -155,7 +155,7 @@ async fn presets_are_told_as_they_are_written() {
 }
 
 #[tokio::test]
-async fn the_catalogue_is_what_clients_see() {
+async fn catalogue_matches_the_client_view() {
     let admin = AdminGateway::open().await;
     let all = answer_body(&admin, "/catalogue").await;
     assert_eq!(all["endpoint"], "default");
@@ -180,7 +180,7 @@ async fn the_catalogue_is_what_clients_see() {
 }
 
 #[tokio::test]
-async fn lists_are_what_the_gateway_tells() {
+async fn lists_match_the_gateway_reports() {
     let admin = AdminGateway::open().await;
     let length = |value: &Value| value.as_array().unwrap().len();
     let endpoints = answer_body(&admin, "/endpoints").await;
@@ -200,7 +200,7 @@ async fn lists_are_what_the_gateway_tells() {
 }
 
 #[tokio::test]
-async fn parameters_that_are_not_known_are_refused() {
+async fn unknown_parameters_are_rejected() {
     let admin = AdminGateway::open().await;
     for path in READS.into_iter().chain(["/openapi.json", "/events"]) {
         let reply = admin.get(&format!("{path}?sav=true")).await;
@@ -227,7 +227,7 @@ async fn parameters_that_are_not_known_are_refused() {
 }
 
 #[tokio::test]
-async fn the_description_is_served() {
+async fn api_description_is_served() {
     let admin = AdminGateway::open().await;
     let served = answer_body(&admin, "/openapi.json").await;
     let kept = include_str!("../../../../../docs/openapi.json");
@@ -236,7 +236,7 @@ async fn the_description_is_served() {
 }
 
 #[tokio::test]
-async fn sessions_that_are_not_there_are_said_to_be_so() {
+async fn unknown_sessions_return_an_error() {
     let admin = AdminGateway::open().await;
     for (number, status) in [
         ("7", 404),
@@ -256,7 +256,7 @@ async fn sessions_that_are_not_there_are_said_to_be_so() {
 }
 
 #[tokio::test]
-async fn only_a_server_that_is_wanted_is_started_anew() {
+async fn only_enabled_servers_can_be_restarted() {
     let admin = AdminGateway::open().await;
     let reply = admin.ask("POST", "/servers/missing/restart", "").await;
     assert_eq!(reply.status, 404);

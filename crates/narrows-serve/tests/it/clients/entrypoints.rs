@@ -6,7 +6,7 @@ use super::{ALICE, BOB, RequestForm, WAYS, bearer, guarded, guarded_by, named, o
 use crate::TestGateway;
 
 #[tokio::test]
-async fn without_clients_every_way_is_open_whatever_is_brought() {
+async fn without_clients_every_entrypoint_ignores_tokens() {
     let gate = TestGateway::start().await;
     gate.gateway.settled().await;
     for (form, _) in WAYS {
@@ -19,7 +19,7 @@ async fn without_clients_every_way_is_open_whatever_is_brought() {
 }
 
 #[tokio::test]
-async fn with_clients_every_way_takes_a_token() {
+async fn with_clients_every_entrypoint_requires_a_token() {
     let gate = guarded().await;
     for (form, _) in WAYS {
         let reply = form.go(&gate, &[]).await;
@@ -35,7 +35,7 @@ async fn with_clients_every_way_takes_a_token() {
 }
 
 #[tokio::test]
-async fn a_wrong_token_is_told_from_none() {
+async fn wrong_and_missing_tokens_get_different_errors() {
     for (form, _) in WAYS {
         // Wrong tokens are counted per gateway, so each case needs a new one.
         let gate = guarded().await;
@@ -58,7 +58,7 @@ async fn a_wrong_token_is_told_from_none() {
 }
 
 #[tokio::test]
-async fn a_token_in_the_query_is_none() {
+async fn token_in_the_query_is_ignored() {
     let gate = guarded().await;
     for path in [
         "/ws?token=",
@@ -72,7 +72,7 @@ async fn a_token_in_the_query_is_none() {
 }
 
 #[tokio::test]
-async fn two_tokens_are_one_too_many() {
+async fn two_tokens_are_rejected() {
     let gate = guarded().await;
     let (alice, bob) = (bearer(ALICE), bearer(BOB));
     for (form, _) in WAYS {
@@ -84,7 +84,7 @@ async fn two_tokens_are_one_too_many() {
 }
 
 #[tokio::test]
-async fn rights_are_for_the_doors_that_they_name() {
+async fn rights_apply_to_the_named_entrypoints() {
     let rights = [
         ("default", EntrypointName::Endpoint("default".into())),
         ("servers/up", EntrypointName::Server("up".into())),
@@ -110,7 +110,7 @@ async fn rights_are_for_the_doors_that_they_name() {
 }
 
 #[tokio::test]
-async fn what_is_not_allowed_is_not_told_from_what_is_not_there() {
+async fn forbidden_and_unknown_servers_look_the_same() {
     let alice = ClientSettings {
         entrypoints: only([EntrypointName::Endpoint("default".into())]),
         ..named("alice", ALICE)
@@ -138,7 +138,7 @@ async fn what_is_not_allowed_is_not_told_from_what_is_not_there() {
 }
 
 #[tokio::test]
-async fn only_servers_that_a_client_may_use_are_named_to_it() {
+async fn only_allowed_servers_are_named_in_errors() {
     let entrypoints = only([EntrypointName::Server("gone".into())]);
     let alice = ClientSettings {
         entrypoints,
@@ -157,7 +157,7 @@ async fn only_servers_that_a_client_may_use_are_named_to_it() {
 }
 
 #[tokio::test]
-async fn who_brings_no_token_is_anonymous_where_there_is_such_a_client() {
+async fn missing_token_is_anonymous_if_configured() {
     let anonymous = ClientSettings {
         entrypoints: only([EntrypointName::Endpoint("default".into())]),
         ..ClientSettings::named(ClientSettings::ANONYMOUS)
@@ -180,7 +180,7 @@ async fn who_brings_no_token_is_anonymous_where_there_is_such_a_client() {
 }
 
 #[tokio::test]
-async fn a_page_may_ask_without_a_token_whether_it_may_send_one() {
+async fn preflight_needs_no_token() {
     let gate = guarded().await;
     let asks = [
         ("origin", "http://localhost:3000"),

@@ -24,7 +24,7 @@ fn check_limited(reply: &Reply, status: u16, word: &str) {
 }
 
 #[tokio::test]
-async fn requests_over_the_rate_are_refused_and_others_are_not() {
+async fn requests_over_the_rate_are_rejected_per_client() {
     // The rate is so low that no further request becomes available during the test.
     let gate = guarded_by(&[rate(1, 3), named("bob", BOB)]).await;
     let alice = gate.client_with(ALICE).await;
@@ -47,7 +47,7 @@ async fn requests_over_the_rate_are_refused_and_others_are_not() {
 }
 
 #[tokio::test]
-async fn in_a_batch_only_what_is_too_much_is_refused() {
+async fn only_excess_batch_requests_are_rejected() {
     let gate = guarded_by(&[rate(1, 2)]).await;
     let mut alice = gate.new_client().with_token(ALICE);
     alice.initialize("2025-03-26", "{}").await;
@@ -61,7 +61,7 @@ async fn in_a_batch_only_what_is_too_much_is_refused() {
 }
 
 #[tokio::test]
-async fn only_so_many_requests_are_in_flight_over_all_sessions() {
+async fn in_flight_limit_spans_all_sessions() {
     let limited = ClientSettings {
         max_calls: Some(2),
         ..named("alice", ALICE)
@@ -96,7 +96,7 @@ async fn only_so_many_requests_are_in_flight_over_all_sessions() {
 }
 
 #[tokio::test]
-async fn only_so_many_sessions_are_open() {
+async fn session_limit_is_enforced() {
     let limited = ClientSettings {
         max_sessions: Some(2),
         ..named("alice", ALICE)

@@ -23,7 +23,7 @@ async fn health_needs_no_token() {
 }
 
 #[tokio::test]
-async fn the_first_page_names_to_each_the_servers_it_may_use() {
+async fn index_page_names_the_servers_the_client_may_use() {
     let bob = ClientSettings {
         entrypoints: only([EntrypointName::Endpoint("default".into())]),
         ..named("bob", BOB)

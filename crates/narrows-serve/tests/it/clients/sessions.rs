@@ -9,7 +9,7 @@ use crate::client::{Client, Connection, call, initialize};
 const NOT_THERE: &str = r#"404 -32600 "unknown_session" 7"#;
 
 #[tokio::test]
-async fn the_id_of_anothers_session_is_as_good_as_none() {
+async fn session_of_another_client_is_not_found() {
     let gate = guarded().await;
     let alice = gate.client_with(ALICE).await;
     let thief = Client {
@@ -40,7 +40,7 @@ async fn the_id_of_anothers_session_is_as_good_as_none() {
 }
 
 #[tokio::test]
-async fn the_stream_of_another_takes_no_messages() {
+async fn stream_of_another_client_accepts_no_messages() {
     let gate = guarded().await;
     let client = gate.new_client().with_token(ALICE).at("/sse");
     let mut stream = client.get(None).await;
@@ -60,7 +60,7 @@ async fn the_stream_of_another_takes_no_messages() {
 }
 
 #[tokio::test]
-async fn sessions_from_before_there_were_clients_are_nobodys() {
+async fn sessions_opened_before_clients_were_added_are_closed() {
     let gate = TestGateway::start().await;
     let before = gate.client().await;
     let mut socket = WsSession::open(&gate, None).await;
@@ -73,7 +73,7 @@ async fn sessions_from_before_there_were_clients_are_nobodys() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_taken_back_ends_what_it_opened() {
+async fn revoked_token_closes_its_sessions() {
     let other_token = named("alice", BOB);
     let no_door = ClientSettings {
         entrypoints: only([EntrypointName::Pruner]),
@@ -107,7 +107,7 @@ async fn a_token_that_is_taken_back_ends_what_it_opened() {
 }
 
 #[tokio::test]
-async fn other_limits_leave_sessions_alone() {
+async fn limit_changes_keep_sessions_open() {
     let gate = guarded().await;
     let alice = gate.client_with(ALICE).await;
     let limited = ClientSettings {

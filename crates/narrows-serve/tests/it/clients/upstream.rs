@@ -57,7 +57,7 @@ impl RecordingProxy {
 }
 
 #[tokio::test]
-async fn no_server_is_told_a_token() {
+async fn client_tokens_are_not_forwarded_upstream() {
     let upstream = Upstream::start().await;
     let recorder = RecordingProxy::before(upstream.address).await;
     let gateway = gateway_to(recorder.address, Limits::default());

@@ -42,7 +42,7 @@ async fn closed_port() -> SocketAddr {
 }
 
 #[tokio::test]
-async fn refused_reset_or_closed_is_unreachable() {
+async fn connection_failures_are_unreachable() {
     let closed = closed_port().await;
     let error = check_settings(knowing([plain("up", closed)]), UNREACHABLE).await;
     let text = message(&error);
@@ -59,7 +59,7 @@ async fn refused_reset_or_closed_is_unreachable() {
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_is_unreachable() {
+async fn truncated_response_is_unreachable() {
     let whole = http(200, "", result(r#""some text""#));
     let cut = whole[..whole.len() - 4].to_vec();
     check(Behaviour::Send(cut.clone()), UNREACHABLE).await;
@@ -71,7 +71,7 @@ async fn an_answer_that_breaks_off_is_unreachable() {
 }
 
 #[tokio::test]
-async fn an_announced_length_that_is_too_short_leaves_no_answer() {
+async fn short_content_length_is_an_invalid_response() {
     let body = result("1");
     let mut short = http(200, "", &body[..body.len() - 1]);
     short.extend(b"}");
@@ -79,7 +79,7 @@ async fn an_announced_length_that_is_too_short_leaves_no_answer() {
 }
 
 #[tokio::test]
-async fn no_answer_in_time_is_a_timeout() {
+async fn missing_response_is_a_timeout() {
     for said in [
         Vec::new(),
         b"HTTP/1.1 200 OK\r\n".to_vec(),
@@ -96,7 +96,7 @@ async fn no_answer_in_time_is_a_timeout() {
 }
 
 #[tokio::test]
-async fn no_connection_in_time_is_a_timeout() {
+async fn slow_connect_is_a_timeout() {
     // The server accepts connections but does not answer the TLS handshake.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut up = plain("up", listener.local_addr().unwrap());
@@ -115,7 +115,7 @@ async fn no_connection_in_time_is_a_timeout() {
 }
 
 #[tokio::test]
-async fn what_is_no_json_rpc_is_invalid() {
+async fn invalid_json_rpc_is_rejected() {
     for (body, said) in [
         ("<!DOCTYPE html><html>hello</html>", "a web page"),
         ("hello", "not JSON"),
@@ -145,7 +145,7 @@ async fn what_is_no_json_rpc_is_invalid() {
 }
 
 #[tokio::test]
-async fn streams_and_compressed_answers_are_named() {
+async fn streamed_and_compressed_responses_are_named() {
     let gzip = http(200, "content-encoding: gzip\r\n", b"\x1f\x8b\x08\x00");
     let error = check(Behaviour::Send(gzip), INVALID).await;
     assert!(message(&error).contains("compressed (gzip)"), "{error}");
@@ -165,7 +165,7 @@ async fn streams_and_compressed_answers_are_named() {
 }
 
 #[tokio::test]
-async fn a_redirect_elsewhere_says_where_to() {
+async fn cross_origin_redirect_reports_its_target() {
     for status in [301, 302, 307] {
         let to = "location: https://else.test/rpc?token=1\r\n";
         let error = check(Behaviour::Send(http(status, to, "")), STATUS).await;
@@ -177,7 +177,7 @@ async fn a_redirect_elsewhere_says_where_to() {
 }
 
 #[tokio::test]
-async fn an_unexpected_status_comes_with_what_was_said() {
+async fn unexpected_status_includes_the_response_body() {
     let long = format!("Oh é\n  no!{}", "x".repeat(600));
     let error = check(Behaviour::Send(http(500, "", &long)), STATUS).await;
     let first: String = long.chars().take(500).collect();
@@ -202,7 +202,7 @@ async fn an_unexpected_status_comes_with_what_was_said() {
 }
 
 #[tokio::test]
-async fn a_secret_that_the_server_repeats_is_not_told() {
+async fn secrets_in_responses_are_redacted() {
     let server = Server::answering_with(http(401, "", "bad token s3cret-word, go away")).await;
     let mut up = plain("up", server.address);
     let header = (
@@ -215,7 +215,7 @@ async fn a_secret_that_the_server_repeats_is_not_told() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_too_large_is_not_read() {
+async fn oversized_response_is_not_read() {
     // Refused because of the announced length.
     let head =
         b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100000000\r\n\r\n";
@@ -236,7 +236,7 @@ async fn an_answer_that_is_too_large_is_not_read() {
 }
 
 #[tokio::test]
-async fn an_endless_answer_ends() {
+async fn endless_response_is_aborted() {
     let start = [CHUNKED, &chunk(br#"{"id":7,"result":["#)].concat();
     let server = Server::start(Behaviour::Pour {
         head: start,
@@ -250,7 +250,7 @@ async fn an_endless_answer_ends() {
 }
 
 #[tokio::test]
-async fn an_endless_explanation_is_not_read_to_its_end() {
+async fn endless_error_body_is_not_read_to_its_end() {
     let head = [
         &b"HTTP/1.1 500 X\r\n"[..],
         &CHUNKED[b"HTTP/1.1 200 OK\r\n".len()..],
@@ -267,7 +267,7 @@ async fn an_endless_explanation_is_not_read_to_its_end() {
 }
 
 #[tokio::test]
-async fn a_failed_notification_is_told_without_an_id() {
+async fn failed_notification_error_has_no_id() {
     for (does, expected) in [
         (
             Behaviour::Send(Vec::new()),
@@ -285,7 +285,7 @@ async fn a_failed_notification_is_told_without_an_id() {
 }
 
 #[tokio::test]
-async fn a_dead_server_leaves_the_others_alone() {
+async fn dead_server_does_not_affect_others() {
     let silent = Server::start(Behaviour::Stall(Vec::new())).await;
     let well = Server::answering_with(http(200, "", result("1"))).await;
     let servers = [
@@ -303,7 +303,7 @@ async fn a_dead_server_leaves_the_others_alone() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_ends_its_request() {
+async fn client_disconnect_aborts_its_request() {
     let mut server = Server::start(Behaviour::Stall(Vec::new())).await;
     let route = ForwardRoute::to(&server).await;
     let waiting = route.client("up").begin(PING).await;

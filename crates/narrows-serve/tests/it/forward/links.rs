@@ -127,13 +127,13 @@ async fn check(route: &ForwardRoute, installed: &Installed) {
 }
 
 #[tokio::test]
-async fn a_server_over_stdio() {
+async fn stdio_server_is_reachable() {
     let installed = script().install();
     check(&route(stdio(&installed)).await, &installed).await;
 }
 
 #[tokio::test]
-async fn a_server_over_each_transport_of_http() {
+async fn server_over_each_http_transport_is_reachable() {
     for (transport, protocol) in [
         (Transport::Http, RemoteProtocol::Http),
         (Transport::Http, RemoteProtocol::HttpOrSse),
@@ -148,7 +148,7 @@ async fn a_server_over_each_transport_of_http() {
 }
 
 #[tokio::test]
-async fn the_servers_in_this_process() {
+async fn builtin_servers_are_reachable() {
     let demo = route(UpstreamKind::Builtin(Builtin::Demo)).await;
     let echo = json!({ "name": "echo", "arguments": { "text": "abcdef" } });
     let answer = demo.ask("up", "tools/call", echo).await;
@@ -175,7 +175,7 @@ async fn the_servers_in_this_process() {
 }
 
 #[tokio::test]
-async fn a_progress_token_is_the_links_own_and_params_stay_as_they_came() {
+async fn progress_token_is_replaced_and_params_are_unchanged() {
     let installed = script().install();
     let route = route_with(stdio(&installed), |up| up.mask = Mask::Off).await;
     let request = r#"{"jsonrpc":"2.0","id":1,"method":"echo","params":{ "n":1.0,"_meta":{"progressToken":"mine","x":2} }}"#;
@@ -191,7 +191,7 @@ async fn a_progress_token_is_the_links_own_and_params_stay_as_they_came() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_is_refused() {
+async fn invalid_requests_are_rejected() {
     let route = route(UpstreamKind::Builtin(Builtin::Demo)).await;
     for (body, id) in [
         (r#"{"not":"json-rpc"}"#, "null"),
@@ -218,7 +218,7 @@ async fn what_is_no_request_is_refused() {
 }
 
 #[tokio::test]
-async fn requests_of_one_id_do_not_mix() {
+async fn requests_with_the_same_id_stay_separate() {
     let route = route_with(UpstreamKind::Builtin(Builtin::Demo), |up| {
         up.mask = Mask::Off;
     })
@@ -236,7 +236,7 @@ async fn requests_of_one_id_do_not_mix() {
 }
 
 #[tokio::test]
-async fn a_notice_of_cancelling_touches_nobody() {
+async fn cancel_notification_affects_no_other_request() {
     let installed = script().install();
     let route = route(stdio(&installed)).await;
     let slow = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow"}}"#;
@@ -260,7 +260,7 @@ async fn a_notice_of_cancelling_touches_nobody() {
 }
 
 #[tokio::test]
-async fn no_answer_in_time_is_a_timeout_and_cancels() {
+async fn missing_response_times_out_and_cancels() {
     let installed = script().install();
     let route = route_with(stdio(&installed), |up| {
         up.rpc_timeout = Duration::from_secs(2);
@@ -274,7 +274,7 @@ async fn no_answer_in_time_is_a_timeout_and_cancels() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_down_is_unreachable() {
+async fn down_server_is_unreachable() {
     let kind = UpstreamKind::Stdio(StdioSettings {
         command: "no-such-program-anywhere".into(),
         args: Vec::new(),
@@ -298,7 +298,7 @@ async fn a_server_that_is_down_is_unreachable() {
 }
 
 #[tokio::test]
-async fn a_log_level_is_nobody_elses_affair() {
+async fn log_level_is_not_forwarded() {
     let installed = script().install();
     let route = route(stdio(&installed)).await;
     let level = route

@@ -29,7 +29,7 @@ const CUT: &str =
     r#""ab\n... [KIMI_PROXY_OBSERVATION_MASKED original_chars=6 head=2 tail=1] ...\nf""#;
 
 #[tokio::test]
-async fn a_long_text_keeps_its_ends_around_the_exact_marker() {
+async fn long_string_keeps_its_ends_around_the_marker() {
     let marker = |chars: usize| {
         format!(
             "\\n... [KIMI_PROXY_OBSERVATION_MASKED original_chars={chars} head=2000 tail=2000] ...\\n"
@@ -74,7 +74,7 @@ async fn only_the_result_is_masked() {
 }
 
 #[tokio::test]
-async fn of_an_error_only_its_data_is_masked() {
+async fn only_the_data_of_an_error_is_masked() {
     let answer = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-1,"message":"abcdef","data":{"a long key":"abcdef"},"more":"abcdef"}}"#;
     let expected = format!(
         r#"{{"jsonrpc":"2.0","id":7,"error":{{"code":-1,"message":"abcdef","data":{{"a long key":{CUT}}},"more":"abcdef"}}}}"#
@@ -92,7 +92,7 @@ async fn of_an_error_only_its_data_is_masked() {
 }
 
 #[tokio::test]
-async fn with_a_result_the_error_is_left_alone_in_either_order() {
+async fn error_beside_a_result_is_not_masked() {
     check(
         short(),
         r#"{"id":7,"result":"abcdef","error":{"data":"abcdef"}}"#,
@@ -108,7 +108,7 @@ async fn with_a_result_the_error_is_left_alone_in_either_order() {
 }
 
 #[tokio::test]
-async fn ten_thousand_levels_are_no_trouble() {
+async fn ten_thousand_levels_are_masked() {
     let depth = 10_000;
     let nested = |inner: &str| {
         let (open, close) = (r#"[{"k":"#.repeat(depth / 2), "}]".repeat(depth / 2));
@@ -119,7 +119,7 @@ async fn ten_thousand_levels_are_no_trouble() {
 }
 
 #[tokio::test]
-async fn numbers_and_escapes_stay_as_they_came() {
+async fn numbers_and_escapes_are_unchanged() {
     let answer = result(
         r#"{"n":[12345678901234567890123456789,1.0,-0.0,1E+2,1e400],"e":"\u00e9\/\ud800\n","t":true,"z":null}"#,
     );
@@ -130,7 +130,7 @@ async fn numbers_and_escapes_stay_as_they_came() {
 }
 
 #[tokio::test]
-async fn limits_are_those_of_the_server() {
+async fn mask_limits_are_per_server() {
     let answer = result(r#"["abcdef","abcde"]"#);
     for (mask, text) in [
         (Mask::new(0, 2, 1), r#"["abcdef","abcde"]"#.to_owned()),
@@ -157,7 +157,7 @@ async fn limits_are_those_of_the_server() {
 }
 
 #[tokio::test]
-async fn pieces_may_end_anywhere() {
+async fn chunks_may_end_anywhere() {
     let answer = r#"{"id":7,"result":["é€😀é€😀","\ud83d\ude00\u00e9abcdef","ok"],"x":1.25}"#;
     let expected = r#"{"id":7,"result":["é€\n... [KIMI_PROXY_OBSERVATION_MASKED original_chars=6 head=2 tail=1] ...\n😀","\ud83d\ude00\u00e9\n... [KIMI_PROXY_OBSERVATION_MASKED original_chars=8 head=2 tail=1] ...\nf","ok"],"x":1.25}"#;
     for size in [1, 2, 3, 7, 1000] {
@@ -166,7 +166,7 @@ async fn pieces_may_end_anywhere() {
 }
 
 #[tokio::test]
-async fn an_answer_with_another_status_is_masked_and_keeps_it() {
+async fn error_status_response_is_masked_and_keeps_its_status() {
     let answer =
         r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32001,"message":"forbidden","data":"abcdef"}}"#;
     for status in [403, 404, 500, 503] {

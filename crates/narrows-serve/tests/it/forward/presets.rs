@@ -120,14 +120,14 @@ async fn check(route: &ForwardRoute, installed: &Installed) {
 }
 
 #[tokio::test]
-async fn over_a_link() {
+async fn preset_applies_over_a_link() {
     let installed = script().install();
     let settings = restricted(stdio(&installed), DirectPreset::AsDefault);
     check(&ForwardRoute::start(settings).await, &installed).await;
 }
 
 #[tokio::test]
-async fn over_plain_json_rpc() {
+async fn preset_applies_over_plain_json_rpc() {
     let installed = script().install();
     let served = installed.serve_http().await;
     let remote = remote(&served.url_of(Transport::Rpc), RemoteProtocol::Rpc);
@@ -136,7 +136,7 @@ async fn over_plain_json_rpc() {
 }
 
 #[tokio::test]
-async fn a_server_may_have_another_preset_or_none() {
+async fn server_may_have_another_preset_or_none() {
     let installed = script().install();
     let free = ForwardRoute::start(restricted(stdio(&installed), DirectPreset::Free)).await;
     let write = json!({ "name": "write" });
@@ -149,7 +149,7 @@ async fn a_server_may_have_another_preset_or_none() {
 }
 
 #[tokio::test]
-async fn servers_of_this_route_alone_are_bound_by_name() {
+async fn preset_applies_to_forward_only_servers() {
     let server = Server::answering_with(http(200, "", result("1"))).await;
     let settings = restricted(
         UpstreamKind::Builtin(narrows_gateway::settings::Builtin::Demo),

@@ -8,7 +8,7 @@ use super::server::{Server, http};
 use super::{ForwardRoute, PING, knowing, plain, result};
 
 #[tokio::test]
-async fn what_is_no_object_is_refused() {
+async fn invalid_bodies_are_rejected() {
     let mut server = Server::answering_with(http(200, "", result("1"))).await;
     let limits = HttpSettings {
         max_message_bytes: 2_000,
@@ -47,7 +47,7 @@ async fn what_is_no_object_is_refused() {
 }
 
 #[tokio::test]
-async fn an_unknown_server_is_named_with_those_that_are_known() {
+async fn unknown_server_error_lists_known_servers() {
     let server = Server::answering_with(http(200, "", result("1"))).await;
     let servers = ["fast-filesystem", "json-query"].map(|id| plain(id, server.address));
     let route = ForwardRoute::start(knowing(servers)).await;
@@ -97,7 +97,7 @@ async fn only_post_is_allowed() {
 }
 
 #[tokio::test]
-async fn pages_from_elsewhere_are_kept_out() {
+async fn foreign_origins_are_rejected() {
     let server = Server::answering_with(http(200, "", result("1"))).await;
     let route = ForwardRoute::to(&server).await;
     let client = route.client("up");
@@ -124,7 +124,7 @@ async fn pages_from_elsewhere_are_kept_out() {
 }
 
 #[tokio::test]
-async fn an_answer_may_be_as_large_as_a_message() {
+async fn responses_may_be_as_large_as_a_message() {
     let whole = result(&format!("\"{}\"", "x".repeat(5_000)));
     let server = Server::answering_with(http(200, "", &whole)).await;
     for (max, status) in [(whole.len(), 200), (whole.len() - 1, 502)] {
@@ -140,7 +140,7 @@ async fn an_answer_may_be_as_large_as_a_message() {
 }
 
 #[tokio::test]
-async fn the_first_page_names_the_route() {
+async fn index_page_names_the_route() {
     let server = Server::answering_with(http(200, "", result("1"))).await;
     let route = ForwardRoute::to(&server).await;
     let page = crate::client::Client::new(route.address).at("/");

@@ -15,7 +15,7 @@ fn upstream(id: &str, url: &str) -> ServerSettings {
 }
 
 #[tokio::test]
-async fn a_configured_server_gets_the_bytes_and_not_its_links_ids() {
+async fn configured_server_receives_the_bytes_unchanged() {
     let script = Script::new("alpha").on_tool("big", [Step::text("abcdef")]);
     let installed = script.plain_tool("big").install();
     let served = installed.serve_http().await;
@@ -43,7 +43,7 @@ async fn a_configured_server_gets_the_bytes_and_not_its_links_ids() {
 }
 
 #[tokio::test]
-async fn it_is_asked_whatever_its_supervisor_thinks_of_it() {
+async fn server_marked_down_still_receives_requests() {
     // The server never answers `initialize`, so it is down for the MCP endpoints.
     let server = Server::answering_with(http(200, "", result("1"))).await;
     let address = server.address;
@@ -57,7 +57,7 @@ async fn it_is_asked_whatever_its_supervisor_thinks_of_it() {
 }
 
 #[tokio::test]
-async fn a_configured_server_goes_before_one_of_the_same_name() {
+async fn configured_server_takes_precedence_over_forward_only() {
     let configured = Server::answering_with(http(200, "", result("1"))).await;
     let other = Server::answering_with(http(200, "", result("2"))).await;
     let address = configured.address;
@@ -73,7 +73,7 @@ async fn a_configured_server_goes_before_one_of_the_same_name() {
 }
 
 #[tokio::test]
-async fn a_disabled_server_is_not_asked() {
+async fn disabled_server_receives_no_requests() {
     let server = Server::answering_with(http(200, "", result("1"))).await;
     let mut up = upstream("up", &format!("http://{}", server.address));
     up.upstream.enabled = false;
@@ -96,7 +96,7 @@ async fn a_disabled_server_is_not_asked() {
 }
 
 #[tokio::test]
-async fn a_tool_that_is_named_twice_is_not_called() {
+async fn duplicate_tool_name_is_rejected() {
     let server = Server::answering_with(http(200, "", result("1"))).await;
     let route = ForwardRoute::start(Settings {
         upstreams: vec![upstream("up", &format!("http://{}", server.address))],

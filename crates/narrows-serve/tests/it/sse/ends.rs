@@ -19,7 +19,7 @@ fn patient() -> HttpSettings {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_closed_takes_the_calls_back_at_once() {
+async fn closing_the_stream_cancels_calls_at_once() {
     let limits = Limits {
         max_sessions: 1,
         ..Limits::default()
@@ -48,7 +48,7 @@ async fn a_stream_that_is_closed_takes_the_calls_back_at_once() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_introduce_itself_is_let_go() {
+async fn client_without_initialize_is_disconnected() {
     let http = HttpSettings {
         hello_timeout: Duration::from_millis(200),
         ..HttpSettings::default()
@@ -66,7 +66,7 @@ async fn a_client_that_does_not_introduce_itself_is_let_go() {
 }
 
 #[tokio::test]
-async fn shutdown_is_answered_and_ends_the_stream() {
+async fn shutdown_is_answered_and_closes_the_stream() {
     let mut gate = TestGateway::start().await;
     let mut other = SseClient::open(&gate).await;
     let mut listener = SseClient::open(&gate).await;
@@ -89,7 +89,7 @@ async fn shutdown_is_answered_and_ends_the_stream() {
 }
 
 #[tokio::test]
-async fn the_edge_stops_when_the_last_answer_is_out() {
+async fn server_stops_after_the_last_response() {
     let mut gate = TestGateway::with(patient(), Limits::default()).await;
     let mut idle = SseClient::open(&gate).await;
     let mut listener = SseClient::open(&gate).await;
@@ -107,7 +107,7 @@ async fn the_edge_stops_when_the_last_answer_is_out() {
 }
 
 #[tokio::test]
-async fn what_is_posted_too_late_is_refused() {
+async fn late_posts_are_rejected() {
     let mut gate = TestGateway::with(patient(), Limits::default()).await;
     let mut idle = SseClient::open(&gate).await;
     let mut listener = SseClient::open(&gate).await;
@@ -136,7 +136,7 @@ async fn what_is_posted_too_late_is_refused() {
 }
 
 #[tokio::test]
-async fn nobody_waits_for_the_answers_of_a_client_that_leaves_at_the_end() {
+async fn client_that_leaves_does_not_delay_shutdown() {
     let mut gate = TestGateway::with(patient(), Limits::default()).await;
     let mut idle = SseClient::open(&gate).await;
     let listener = SseClient::open(&gate).await;

@@ -27,7 +27,7 @@ async fn send(gate: &TestGateway, line: &str, headers: &str) -> Reply {
 }
 
 #[tokio::test]
-async fn a_post_needs_a_stream_to_answer_on() {
+async fn post_requires_an_open_stream() {
     let gate = gate().await;
     let listener = SseClient::open(&gate).await;
     let id = listener.place.path.strip_prefix("/messages?session_id=");
@@ -63,7 +63,7 @@ async fn a_post_needs_a_stream_to_answer_on() {
 }
 
 #[tokio::test]
-async fn a_post_holds_a_message() {
+async fn post_body_must_be_a_message() {
     let gate = gate().await;
     let mut listener = SseClient::open(&gate).await;
     for (body, expected) in [
@@ -120,7 +120,7 @@ async fn each_path_has_its_methods() {
 }
 
 #[tokio::test]
-async fn a_stream_is_for_clients_that_read_events() {
+async fn stream_requires_accepting_events() {
     let gate = gate().await;
     let get = async |accept| {
         let client = gate.new_client().at("/sse").accepting(accept);
@@ -139,7 +139,7 @@ async fn a_stream_is_for_clients_that_read_events() {
 }
 
 #[tokio::test]
-async fn a_door_that_is_not_there_is_not_found() {
+async fn unknown_entrypoint_is_not_found() {
     let gate = gate().await;
     for path in ["/sse/nowhere", "/servers/missing/sse"] {
         let reply = gate.new_client().at(path).get(None).await.reply().await;
@@ -152,7 +152,7 @@ async fn a_door_that_is_not_there_is_not_found() {
 }
 
 #[tokio::test]
-async fn foreign_hosts_and_pages_are_refused() {
+async fn foreign_hosts_and_origins_are_rejected() {
     let gate = gate().await;
     let listener = SseClient::open(&gate).await;
     let posting = format!("POST {}", listener.place.path);
@@ -177,7 +177,7 @@ async fn foreign_hosts_and_pages_are_refused() {
 }
 
 #[tokio::test]
-async fn an_allowed_page_gets_its_preflights_and_its_answers() {
+async fn allowed_origin_gets_preflights_and_responses() {
     let gate = gate().await;
     let origin = "https://app.example";
     let asked = format!(

@@ -13,7 +13,7 @@ use crate::client::{call, initialize};
 const LIST: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
 
 #[tokio::test]
-async fn a_session_from_its_first_event_to_its_last() {
+async fn session_works_from_open_to_close() {
     let gate = TestGateway::start().await;
     let mut stream = gate.new_client().at("/sse").get(None).await;
     let head = stream.head().await;
@@ -46,7 +46,7 @@ async fn a_session_from_its_first_event_to_its_last() {
 }
 
 #[tokio::test]
-async fn every_door_has_its_stream() {
+async fn every_entrypoint_has_a_stream() {
     let gate = TestGateway::start().await;
     for (path, tool) in [
         ("/sse/default", "up__echo"),
@@ -64,7 +64,7 @@ async fn every_door_has_its_stream() {
 }
 
 #[tokio::test]
-async fn events_questions_and_answers_go_both_ways() {
+async fn events_requests_and_responses_flow_both_ways() {
     let mut gate = TestGateway::start().await;
     let mut listener = SseClient::open_with(&gate, "2025-06-18", r#"{"elicitation":{}}"#).await;
     listener.send_message(&call("2", "hold")).await;
@@ -88,7 +88,7 @@ async fn events_questions_and_answers_go_both_ways() {
 }
 
 #[tokio::test]
-async fn what_belongs_to_no_call_comes_by_itself() {
+async fn notifications_outside_calls_are_delivered() {
     let mut gate = TestGateway::start().await;
     let mut listener = SseClient::open(&gate).await;
     listener.send_message(&call("2", "hold")).await;
@@ -101,7 +101,7 @@ async fn what_belongs_to_no_call_comes_by_itself() {
 }
 
 #[tokio::test]
-async fn a_request_taken_back_is_not_answered() {
+async fn cancelled_request_gets_no_response() {
     let mut gate = TestGateway::start().await;
     let mut listener = SseClient::open(&gate).await;
     listener.send_message(&call("2", "hold")).await;
@@ -118,7 +118,7 @@ async fn a_request_taken_back_is_not_answered() {
 }
 
 #[tokio::test]
-async fn clients_do_not_hear_each_other() {
+async fn clients_receive_only_their_own_messages() {
     let mut gate = TestGateway::start().await;
     let mut one = SseClient::open(&gate).await;
     let mut two = SseClient::open(&gate).await;
@@ -141,7 +141,7 @@ async fn clients_do_not_hear_each_other() {
 }
 
 #[tokio::test]
-async fn before_initialize_there_is_only_ping() {
+async fn only_ping_is_allowed_before_initialize() {
     let gate = TestGateway::start().await;
     let mut listener = SseClient::connect(&gate).await;
     listener.send_message(PING).await;
@@ -165,7 +165,7 @@ async fn before_initialize_there_is_only_ping() {
 }
 
 #[tokio::test]
-async fn batches_are_answered_as_one_array_where_there_are_any() {
+async fn batch_responses_form_one_array() {
     let gate = TestGateway::start().await;
     let batch = format!("[{},{PING},7]", call("1", "echo"));
     let mut listener = SseClient::open_with(&gate, "2025-03-26", "{}").await;
@@ -182,7 +182,7 @@ async fn batches_are_answered_as_one_array_where_there_are_any() {
 }
 
 #[tokio::test]
-async fn a_message_of_several_lines_is_one_event() {
+async fn multi_line_message_is_one_event() {
     let mut gate = TestGateway::start().await;
     let mut listener = SseClient::open(&gate).await;
     listener.send_message(&call("2", "hold")).await;
@@ -214,7 +214,7 @@ async fn large_messages_pass_both_ways() {
 }
 
 #[tokio::test]
-async fn a_stream_carries_signs_of_life() {
+async fn stream_sends_keep_alives() {
     let http = HttpSettings {
         keep_alive: Duration::from_millis(20),
         ..HttpSettings::default()

@@ -39,7 +39,7 @@ fn narrow() -> HttpSettings {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_is_listened_to_no_more() {
+async fn no_more_posts_are_accepted_from_a_stalled_reader() {
     let gate = TestGateway::with_small_buffers(narrow(), Limits::default()).await;
     let mut other = SseClient::open(&gate).await;
     let mut stuck = SseClient::open_with_small_buffer(&gate).await;
@@ -60,7 +60,7 @@ async fn a_client_that_does_not_read_is_listened_to_no_more() {
 }
 
 #[tokio::test]
-async fn a_client_that_never_reads_is_given_up() {
+async fn client_that_never_reads_is_disconnected() {
     let http = HttpSettings {
         write_timeout: Duration::from_millis(500),
         ..HttpSettings::default()

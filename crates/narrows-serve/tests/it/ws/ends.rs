@@ -46,7 +46,7 @@ async fn all_over(mut gate: TestGateway, held: HeldCall) {
 }
 
 #[tokio::test]
-async fn a_close_takes_the_calls_back_at_once() {
+async fn close_cancels_calls_at_once() {
     let mut gate = narrow().await;
     let mut peer = WsClient::open(&gate).await;
     peer.send_message(&call("2", "hold")).await;
@@ -63,7 +63,7 @@ async fn a_close_takes_the_calls_back_at_once() {
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_off_takes_the_calls_back_at_once() {
+async fn lost_connection_cancels_calls_at_once() {
     let mut gate = narrow().await;
     let mut peer = WsClient::open(&gate).await;
     peer.send_message(&call("2", "hold")).await;
@@ -73,7 +73,7 @@ async fn a_connection_that_breaks_off_takes_the_calls_back_at_once() {
 }
 
 #[tokio::test]
-async fn a_client_that_hangs_up_its_side_is_gone() {
+async fn half_closed_connection_ends_the_session() {
     let mut gate = narrow().await;
     let mut peer = WsClient::open(&gate).await;
     peer.send_message(&call("2", "hold")).await;
@@ -84,7 +84,7 @@ async fn a_client_that_hangs_up_its_side_is_gone() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_introduce_itself_is_let_go() {
+async fn client_without_initialize_is_disconnected() {
     let http = HttpSettings {
         hello_timeout: Duration::from_millis(200),
         ..HttpSettings::default()
@@ -103,7 +103,7 @@ async fn a_client_that_does_not_introduce_itself_is_let_go() {
 }
 
 #[tokio::test]
-async fn a_client_that_answers_no_ping_counts_as_gone() {
+async fn client_without_pongs_is_disconnected() {
     let http = HttpSettings {
         keep_alive: Duration::from_millis(200),
         ..HttpSettings::default()
@@ -157,7 +157,7 @@ async fn shutdown_is_answered_and_ends_the_connection() {
 }
 
 #[tokio::test]
-async fn the_edge_stops_when_the_last_answer_is_out() {
+async fn server_stops_after_the_last_response() {
     let mut gate = TestGateway::start().await;
     let mut idle = WsClient::open(&gate).await;
     let mut mute = WsClient::connect(&gate).await;
@@ -175,7 +175,7 @@ async fn the_edge_stops_when_the_last_answer_is_out() {
 }
 
 #[tokio::test]
-async fn stopping_is_why_though_the_sessions_are_ended_too() {
+async fn shutdown_close_code_wins_over_session_close() {
     let mut gate = TestGateway::start().await;
     let mut peer = WsClient::open(&gate).await;
     peer.send_message(&call("2", "hold")).await;
@@ -189,7 +189,7 @@ async fn stopping_is_why_though_the_sessions_are_ended_too() {
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_come_is_not_waited_for_long() {
+async fn shutdown_does_not_wait_long_for_a_response() {
     let mut upstream = Upstream::start().await;
     let up = upstream.address;
     let stop = CancellationToken::new();

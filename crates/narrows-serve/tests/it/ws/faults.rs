@@ -34,53 +34,53 @@ async fn check(bytes: &[u8], code: u16) {
 }
 
 #[tokio::test]
-async fn clients_must_mask() {
+async fn unmasked_frames_are_rejected() {
     check(b"\x81\x02{}", 1002).await;
     check(b"\x89\x00", 1002).await;
 }
 
 #[tokio::test]
-async fn bits_that_mean_nothing_must_not_be_set() {
+async fn reserved_bits_are_rejected() {
     for bit in [0x40, 0x20, 0x10] {
         check(&frame(FIN | bit | TEXT, b"{}"), 1002).await;
     }
 }
 
 #[tokio::test]
-async fn there_are_only_so_many_kinds_of_frames() {
+async fn unknown_opcodes_are_rejected() {
     for kind in [0x3, 0x7, 0xb, 0xf] {
         check(&frame(FIN | kind, b""), 1002).await;
     }
 }
 
 #[tokio::test]
-async fn control_frames_are_short_and_whole() {
+async fn invalid_control_frames_are_rejected() {
     check(&frame(FIN | PING, &[0; 126]), 1002).await;
     check(&frame(FIN | CLOSE, &[0; 126]), 1002).await;
     check(&frame(PING, b"in pieces"), 1002).await;
 }
 
 #[tokio::test]
-async fn pieces_come_in_order() {
+async fn out_of_order_fragments_are_rejected() {
     check(&frame(FIN | MORE, b"{}"), 1002).await;
     let two = [frame(TEXT, b"{"), frame(FIN | TEXT, b"}")];
     check(&two.concat(), 1002).await;
 }
 
 #[tokio::test]
-async fn a_close_has_a_code_and_a_readable_reason() {
+async fn invalid_close_frames_are_rejected() {
     check(&frame(FIN | CLOSE, b"\x03"), 1002).await;
     check(&frame(FIN | CLOSE, b"\x03\xe8\xff"), 1007).await;
     check(&frame(FIN | CLOSE, &closing(1005, "")), 1002).await;
 }
 
 #[tokio::test]
-async fn messages_are_text() {
+async fn binary_messages_are_rejected() {
     check(&frame(FIN | BINARY, b"{}"), 1003).await;
 }
 
 #[tokio::test]
-async fn text_is_utf_8() {
+async fn invalid_utf8_is_rejected() {
     check(&frame(FIN | TEXT, b"\"\xff\""), 1007).await;
     check(&frame(FIN | TEXT, b"\"\xe2\x82"), 1007).await;
     let surrogate = [frame(TEXT, b"\"\xed\xa0"), frame(FIN | MORE, b"\x80\"")];
@@ -88,7 +88,7 @@ async fn text_is_utf_8() {
 }
 
 #[tokio::test]
-async fn a_message_has_its_bounds() {
+async fn oversized_message_is_rejected() {
     let gate = gate().await;
     let mut peer = WsClient::open(&gate).await;
     let padded = |length: usize| PING_REQUEST.to_owned() + &" ".repeat(length - PING_REQUEST.len());
@@ -102,7 +102,7 @@ async fn a_message_has_its_bounds() {
 }
 
 #[tokio::test]
-async fn a_length_that_cannot_be_meant_costs_nothing() {
+async fn implausible_length_allocates_no_memory() {
     for length in [
         MAX as u64 + 1,
         u64::from(u32::MAX),
@@ -115,7 +115,7 @@ async fn a_length_that_cannot_be_meant_costs_nothing() {
 }
 
 #[tokio::test]
-async fn a_client_that_keeps_sending_can_still_read_why_it_is_over() {
+async fn close_reason_reaches_a_client_that_keeps_sending() {
     let gate = gate().await;
     let mut peer = WsClient::open(&gate).await;
     // The client reads nothing until it has written everything. If the connection were closed
@@ -126,7 +126,7 @@ async fn a_client_that_keeps_sending_can_still_read_why_it_is_over() {
 }
 
 #[tokio::test]
-async fn a_frame_that_breaks_off_ends_the_session() {
+async fn truncated_frame_ends_the_session() {
     let gate = gate().await;
     for whole in [
         frame(FIN | TEXT, PING_REQUEST.as_bytes()),
@@ -143,7 +143,7 @@ async fn a_frame_that_breaks_off_ends_the_session() {
 }
 
 #[tokio::test]
-async fn bytes_of_any_kind_end_no_more_than_their_own_connection() {
+async fn arbitrary_bytes_close_only_their_own_connection() {
     let gate = gate().await;
     let mut other = WsClient::open(&gate).await;
     // A simple generator with a fixed seed.

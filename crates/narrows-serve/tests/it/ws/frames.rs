@@ -12,7 +12,7 @@ fn call_in_many_bytes() -> String {
 }
 
 #[tokio::test]
-async fn a_message_may_come_in_pieces_cut_anywhere() {
+async fn fragmented_message_is_reassembled() {
     let gate = TestGateway::start().await;
     let mut peer = WsClient::open(&gate).await;
     let message = call_in_many_bytes();
@@ -41,7 +41,7 @@ async fn a_message_may_come_in_pieces_cut_anywhere() {
 }
 
 #[tokio::test]
-async fn empty_pieces_add_nothing() {
+async fn empty_fragments_add_nothing() {
     let gate = TestGateway::start().await;
     let mut peer = WsClient::open(&gate).await;
     let pieces = [
@@ -55,7 +55,7 @@ async fn empty_pieces_add_nothing() {
 }
 
 #[tokio::test]
-async fn frames_may_be_written_byte_by_byte() {
+async fn frames_may_arrive_byte_by_byte() {
     let gate = TestGateway::start().await;
     let mut peer = WsClient::open(&gate).await;
     for byte in frame(FIN | TEXT, call_in_many_bytes().as_bytes()) {
@@ -66,7 +66,7 @@ async fn frames_may_be_written_byte_by_byte() {
 }
 
 #[tokio::test]
-async fn many_frames_may_be_written_at_once() {
+async fn many_frames_may_arrive_at_once() {
     let gate = TestGateway::start().await;
     let mut peer = WsClient::open(&gate).await;
     let mut frames = Vec::new();
@@ -86,7 +86,7 @@ async fn many_frames_may_be_written_at_once() {
 }
 
 #[tokio::test]
-async fn a_ping_is_answered_with_what_it_carried() {
+async fn pong_repeats_the_ping_payload() {
     let gate = TestGateway::start().await;
     // Also valid before `initialize`.
     let mut peer = WsClient::connect(&gate).await;
@@ -105,7 +105,7 @@ async fn a_ping_is_answered_with_what_it_carried() {
 }
 
 #[tokio::test]
-async fn many_pings_are_no_trouble_to_whom_reads_the_pongs() {
+async fn many_pings_are_answered() {
     let gate = TestGateway::start().await;
     let mut peer = WsClient::connect(&gate).await;
     for round in 0..20 {
@@ -122,7 +122,7 @@ async fn many_pings_are_no_trouble_to_whom_reads_the_pongs() {
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_answered_and_reading_goes_on() {
+async fn invalid_messages_are_answered_and_reading_continues() {
     let gate = TestGateway::start().await;
     let mut peer = WsClient::open(&gate).await;
     for (text, expected) in [
@@ -148,7 +148,7 @@ async fn what_is_no_message_is_answered_and_reading_goes_on() {
 }
 
 #[tokio::test]
-async fn a_close_is_answered_with_the_same_code() {
+async fn close_is_answered_with_the_same_code() {
     let gate = TestGateway::start().await;
     for (payload, reply) in [
         (&b""[..], &b""[..]),

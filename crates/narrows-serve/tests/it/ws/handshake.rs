@@ -14,7 +14,7 @@ async fn send(gate: &TestGateway, request: &str) -> Reply {
 }
 
 #[tokio::test]
-async fn an_upgrade_is_agreed_to() {
+async fn upgrade_is_accepted() {
     let gate = TestGateway::start().await;
     let reply = send(&gate, &upgrade("/ws", "")).await;
     assert_eq!(reply.status, 101);
@@ -27,7 +27,7 @@ async fn an_upgrade_is_agreed_to() {
 }
 
 #[tokio::test]
-async fn mcp_is_chosen_where_it_is_offered() {
+async fn mcp_subprotocol_is_selected_if_offered() {
     let gate = TestGateway::start().await;
     for (offer, chosen) in [
         ("sec-websocket-protocol: mcp\r\n", Some("mcp")),
@@ -47,7 +47,7 @@ async fn mcp_is_chosen_where_it_is_offered() {
 }
 
 #[tokio::test]
-async fn what_is_no_upgrade_is_refused() {
+async fn invalid_upgrade_is_rejected() {
     let gate = TestGateway::start().await;
     let good = upgrade("/ws", "");
     for (from, to) in [
@@ -83,7 +83,7 @@ async fn what_is_no_upgrade_is_refused() {
 }
 
 #[tokio::test]
-async fn a_door_that_is_not_there_is_not_found() {
+async fn unknown_entrypoint_is_not_found() {
     let gate = TestGateway::start().await;
     for path in ["/ws/nowhere", "/servers/missing/ws"] {
         let reply = send(&gate, &upgrade(path, "")).await;
@@ -96,7 +96,7 @@ async fn a_door_that_is_not_there_is_not_found() {
 }
 
 #[tokio::test]
-async fn every_door_has_its_socket() {
+async fn every_entrypoint_has_a_websocket() {
     let gate = TestGateway::start().await;
     for (path, tool) in [
         ("/ws/default", "up__echo"),
@@ -113,7 +113,7 @@ async fn every_door_has_its_socket() {
 }
 
 #[tokio::test]
-async fn foreign_hosts_and_pages_are_refused() {
+async fn foreign_hosts_and_origins_are_rejected() {
     let http = HttpSettings {
         allowed_origins: vec!["https://app.example".into()],
         ..HttpSettings::default()
@@ -144,7 +144,7 @@ async fn foreign_hosts_and_pages_are_refused() {
 }
 
 #[tokio::test]
-async fn frames_may_come_together_with_the_request() {
+async fn frames_may_arrive_with_the_upgrade_request() {
     let gate = TestGateway::start().await;
     let hello = initialize(1, "2025-06-18", "{}");
     let mut together = upgrade("/ws", "").into_bytes();
@@ -159,7 +159,7 @@ async fn frames_may_come_together_with_the_request() {
 }
 
 #[tokio::test]
-async fn a_request_with_a_body_opens_nothing() {
+async fn upgrade_with_a_body_is_rejected() {
     let gate = TestGateway::start().await;
     for body in ["content-length: 5\r\n", "transfer-encoding: chunked\r\n"] {
         let reply = send(&gate, &upgrade("/ws", body)).await;
@@ -172,7 +172,7 @@ async fn a_request_with_a_body_opens_nothing() {
 }
 
 #[tokio::test]
-async fn there_are_only_so_many_sockets() {
+async fn number_of_connections_is_limited() {
     let http = HttpSettings {
         max_connections: 1,
         ..HttpSettings::default()

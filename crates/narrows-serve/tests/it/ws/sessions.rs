@@ -13,7 +13,7 @@ const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialize
 const LIST: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
 
 #[tokio::test]
-async fn a_library_gets_along_with_us() {
+async fn tungstenite_client_works() {
     let gate = TestGateway::start().await;
     let socket = TcpStream::connect(gate.address).await.unwrap();
     let url = format!("ws://{}/ws", gate.address);
@@ -42,7 +42,7 @@ async fn a_library_gets_along_with_us() {
 }
 
 #[tokio::test]
-async fn events_questions_and_answers_go_both_ways() {
+async fn events_requests_and_responses_flow_both_ways() {
     let mut gate = TestGateway::start().await;
     let mut peer = WsClient::open_with(&gate, "2025-06-18", r#"{"elicitation":{}}"#).await;
     peer.send_message(INITIALIZED).await;
@@ -67,7 +67,7 @@ async fn events_questions_and_answers_go_both_ways() {
 }
 
 #[tokio::test]
-async fn what_belongs_to_no_call_comes_by_itself() {
+async fn notifications_outside_calls_are_delivered() {
     let mut gate = TestGateway::start().await;
     let mut peer = WsClient::open(&gate).await;
     peer.send_message(&call("2", "hold")).await;
@@ -80,7 +80,7 @@ async fn what_belongs_to_no_call_comes_by_itself() {
 }
 
 #[tokio::test]
-async fn a_request_taken_back_is_not_answered() {
+async fn cancelled_request_gets_no_response() {
     let mut gate = TestGateway::start().await;
     let mut peer = WsClient::open(&gate).await;
     peer.send_message(&call("2", "hold")).await;
@@ -99,7 +99,7 @@ async fn a_request_taken_back_is_not_answered() {
 }
 
 #[tokio::test]
-async fn clients_do_not_hear_each_other() {
+async fn clients_receive_only_their_own_messages() {
     let mut gate = TestGateway::start().await;
     let mut one = WsClient::open(&gate).await;
     let mut two = WsClient::open(&gate).await;
@@ -118,7 +118,7 @@ async fn clients_do_not_hear_each_other() {
 }
 
 #[tokio::test]
-async fn a_client_need_not_wait_for_the_answer_to_initialize() {
+async fn requests_may_follow_initialize_immediately() {
     let gate = TestGateway::start().await;
     let mut peer = WsClient::connect(&gate).await;
     let hello = initialize(1, "2025-06-18", "{}");
@@ -131,7 +131,7 @@ async fn a_client_need_not_wait_for_the_answer_to_initialize() {
 }
 
 #[tokio::test]
-async fn before_initialize_there_is_only_ping() {
+async fn only_ping_is_allowed_before_initialize() {
     let gate = TestGateway::start().await;
     let mut peer = WsClient::connect(&gate).await;
     peer.send_message(PING_REQUEST).await;
@@ -146,7 +146,7 @@ async fn before_initialize_there_is_only_ping() {
 }
 
 #[tokio::test]
-async fn batches_are_answered_as_one_array_where_there_are_any() {
+async fn batch_responses_form_one_array() {
     let gate = TestGateway::start().await;
     let batch = format!("[{},{PING_REQUEST},7]", call("1", "echo"));
     let mut peer = WsClient::open_with(&gate, "2025-03-26", "{}").await;

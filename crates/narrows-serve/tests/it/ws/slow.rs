@@ -23,7 +23,7 @@ async fn ask_for_much(peer: &mut WsClient) {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_is_given_up_and_hurts_nobody() {
+async fn stalled_reader_is_disconnected_without_affecting_others() {
     let http = HttpSettings {
         write_timeout: Duration::from_millis(500),
         ..HttpSettings::default()
@@ -46,7 +46,7 @@ async fn a_client_that_does_not_read_is_given_up_and_hurts_nobody() {
 }
 
 #[tokio::test]
-async fn a_client_that_reads_late_loses_nothing() {
+async fn late_reader_loses_no_messages() {
     let http = HttpSettings {
         queue: 1,
         ..HttpSettings::default()
@@ -65,7 +65,7 @@ async fn a_client_that_reads_late_loses_nothing() {
 }
 
 #[tokio::test]
-async fn a_close_is_answered_behind_what_was_being_written() {
+async fn close_is_answered_after_pending_writes() {
     let http = HttpSettings {
         queue: 4,
         ..HttpSettings::default()
@@ -87,7 +87,7 @@ async fn a_close_is_answered_behind_what_was_being_written() {
 }
 
 #[tokio::test]
-async fn whoever_takes_long_to_read_is_not_silent() {
+async fn slow_reader_does_not_count_as_silent() {
     let keep_alive = Duration::from_millis(200);
     let http = HttpSettings {
         keep_alive,
@@ -116,7 +116,7 @@ async fn whoever_takes_long_to_read_is_not_silent() {
 }
 
 #[tokio::test]
-async fn whoever_takes_long_to_write_is_not_silent() {
+async fn slow_writer_does_not_count_as_silent() {
     let keep_alive = Duration::from_millis(150);
     let http = HttpSettings {
         keep_alive,
@@ -133,7 +133,7 @@ async fn whoever_takes_long_to_write_is_not_silent() {
 }
 
 #[tokio::test]
-async fn whoever_takes_long_to_write_too_much_can_still_read_why_it_is_over() {
+async fn close_reason_reaches_a_slow_oversized_sender() {
     let http = HttpSettings {
         max_message_bytes: 1000,
         ..HttpSettings::default()
@@ -151,7 +151,7 @@ async fn whoever_takes_long_to_write_too_much_can_still_read_why_it_is_over() {
 }
 
 #[tokio::test]
-async fn the_gateway_hangs_up_first_though_the_client_sends_on() {
+async fn gateway_closes_first_while_the_client_keeps_sending() {
     let gate = TestGateway::start().await;
     let mut peer = WsClient::open(&gate).await;
     peer.write(&frame(FIN | BINARY, b"")).await;
@@ -172,7 +172,7 @@ async fn the_gateway_hangs_up_first_though_the_client_sends_on() {
 }
 
 #[tokio::test]
-async fn pongs_for_a_client_that_does_not_read_are_not_piled_up() {
+async fn pongs_to_a_stalled_reader_are_not_queued() {
     let gate = TestGateway::start().await;
     let mut other = WsClient::open(&gate).await;
     let mut peer = WsClient::open(&gate).await;
@@ -193,7 +193,7 @@ async fn pongs_for_a_client_that_does_not_read_are_not_piled_up() {
 }
 
 #[tokio::test]
-async fn a_message_beyond_the_memory_is_not_read_on() {
+async fn message_beyond_the_memory_limit_is_not_read() {
     let limits = Limits {
         max_request_bytes_total: 400_000,
         ..Limits::default()
@@ -211,7 +211,7 @@ async fn a_message_beyond_the_memory_is_not_read_on() {
 }
 
 #[tokio::test]
-async fn a_message_that_falls_behind_is_not_waited_for() {
+async fn message_that_arrives_too_slowly_times_out() {
     let http = HttpSettings {
         body_timeout: Duration::from_millis(100),
         ..HttpSettings::default()

@@ -33,7 +33,7 @@ fn check_none(text: &str) {
 }
 
 #[test]
-fn base64_is_found_with_its_padding_and_its_data_url() {
+fn base64_is_found_with_padding_and_data_url() {
     let body = letters(1_000, STANDARD);
     check(
         "a word ",
@@ -58,7 +58,7 @@ fn base64_is_found_with_its_padding_and_its_data_url() {
 }
 
 #[test]
-fn the_first_bytes_tell_what_it_is() {
+fn leading_bytes_determine_the_media_type() {
     let body = letters(1_000, STANDARD);
     for (first, kind) in [
         ("iVBORw0KGgoAAAANSUhEUg", "image/png"),
@@ -75,7 +75,7 @@ fn the_first_bytes_tell_what_it_is() {
 }
 
 #[test]
-fn lines_of_one_width_are_one_run() {
+fn lines_of_equal_width_form_one_run() {
     for width in [60, 64, 76] {
         for end in ["\n", "\r\n"] {
             let lines: Vec<String> = (0..20).map(|_| letters(width, STANDARD)).collect();
@@ -96,7 +96,7 @@ fn lines_of_one_width_are_one_run() {
 }
 
 #[test]
-fn escapes_of_json_belong_to_it_or_not() {
+fn json_escapes_are_part_of_a_run_in_json_only() {
     let body = letters(1_200, STANDARD).replace('/', "\\/");
     check("\\n", &body, "\\n", Escaping::Escaped, "binary");
     check("\\u00e9", &body, "\\\"", Escaping::Escaped, "binary");
@@ -109,7 +109,7 @@ fn escapes_of_json_belong_to_it_or_not() {
 }
 
 #[test]
-fn other_long_runs_are_left_alone() {
+fn other_long_runs_are_ignored() {
     check_none(&"A".repeat(5_000));
     check_none(&letters(5_000, "0123456789abcdef"));
     check_none(&letters(5_000, "0123456789ABCDEF"));
@@ -123,7 +123,7 @@ fn other_long_runs_are_left_alone() {
 
 /// The word "data" consists of base64 characters, so it belongs to the run before it.
 #[test]
-fn one_behind_the_other_do_not_overlap() {
+fn adjacent_runs_do_not_overlap() {
     let body = letters(1_000, STANDARD);
     let text = format!("{body}data:image/png;base64,{body} {body},data:;base64,{body}");
     for form in [Escaping::Plain, Escaping::Escaped] {

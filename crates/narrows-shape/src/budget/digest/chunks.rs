@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn words_numbers_and_ids_are_told_apart() {
+    fn words_numbers_and_ids_are_distinguished() {
         check(
             "2026-11-16T10:00:01.250Z INFO auth: took=98123ms (12.5 %)",
             "<2026-11-16T10:00:01.250Z> INFO auth took #98123 #12.5",

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_rows_end_early() {
+    fn broken_rows_are_read_up_to_the_error() {
         for row in [
             "{",
             "{\"",

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_far_from_the_others_is_surprising() {
+    fn outlier_number_is_surprising() {
         let slot = numbers((0..5_000).map(|at| 12 + at * 5 % 49).chain([98_123]));
         let usual = slot.usual();
         assert!(slot.surprise_of_number(&usual, 98_123.0) > 6.0);
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_and_random_numbers_surprise_nowhere() {
+    fn counters_and_random_numbers_are_not_surprising() {
         for slot in [
             numbers(0..60_000),
             numbers((0..9_000).map(|at| at * 7_919 % 1_000)),
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rare_word_among_few_is_surprising_and_one_of_many_is_not() {
+    fn rare_word_is_surprising_only_among_few_values() {
         let mut slot = Slot::default();
         for at in 0..2_000 {
             slot.add(at % 5, &(0..1), 1);

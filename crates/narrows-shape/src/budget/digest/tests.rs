@@ -56,7 +56,7 @@ fn log(count: usize) -> String {
 }
 
 #[test]
-fn a_log_shows_its_templates_and_what_is_rare() {
+fn log_digest_shows_templates_and_rare_lines() {
     check(
         &log(2_000),
         1_800,
@@ -93,7 +93,7 @@ fn a_log_shows_its_templates_and_what_is_rare() {
 }
 
 #[test]
-fn rare_lines_for_which_there_is_no_room_are_in_the_index() {
+fn rare_lines_that_do_not_fit_are_indexed() {
     let word = |mut seed: usize| {
         let letter = |_| {
             seed = seed * 7 + 3;
@@ -150,7 +150,7 @@ fn rare_lines_for_which_there_is_no_room_are_in_the_index() {
 }
 
 #[test]
-fn code_shows_the_blocks_unlike_the_others() {
+fn code_digest_shows_dissimilar_blocks() {
     let text = numbered(80, |n| {
         match n {
         33 => "def audit(trail):\n    for entry in trail:\n        entry.sign(KEY)\n    return len(trail)\n".to_owned(),
@@ -205,7 +205,7 @@ fn row(n: usize) -> String {
 }
 
 #[test]
-fn json_lines_show_their_fields_and_rare_rows() {
+fn json_lines_digest_shows_fields_and_rare_rows() {
     check(
         &numbered(300, row),
         1_200,
@@ -234,7 +234,7 @@ fn json_lines_show_their_fields_and_rare_rows() {
 }
 
 #[test]
-fn a_json_array_on_one_line_shows_its_fields_and_rare_rows() {
+fn single_line_json_array_shows_fields_and_rare_rows() {
     let rows: Vec<String> = (1..=300).map(row).collect();
     check(
         &format!("{{\"page\":1,\"items\":[{}]}}", rows.join(",")),
@@ -247,7 +247,7 @@ fn a_json_array_on_one_line_shows_its_fields_and_rare_rows() {
 }
 
 #[test]
-fn a_table_has_its_markers_in_place_and_its_true_number_of_rows() {
+fn table_digest_keeps_markers_and_the_row_count() {
     let rows: Vec<String> = (1..=300)
         .map(|n| {
             let status = if n == 217 { "quarantined" } else { "active" };
@@ -304,7 +304,7 @@ fn a_table_has_its_markers_in_place_and_its_true_number_of_rows() {
 }
 
 #[test]
-fn a_document_shows_its_headings_and_rare_paragraphs() {
+fn document_digest_shows_headings_and_rare_paragraphs() {
     let text = numbered(120, |n| match n {
         n if n % 30 == 1 => format!("## Week {}\n", n / 30 + 1),
         77 => "The kraken rose beneath the keel; Lieutenant Okafor cut the anchor.\n".to_owned(),
@@ -362,7 +362,7 @@ fn a_document_shows_its_headings_and_rare_paragraphs() {
 }
 
 #[test]
-fn lines_are_of_one_template_if_most_words_are_equal() {
+fn lines_share_a_template_if_most_words_match() {
     let text = "a b c 1\na b d 2\nx y z 3\na b c 4\n\nq\n";
     let lines = Lines::new(text);
     let templates = Templates::mine(&lines, &Deadline::never()).expect("there is no limit");
@@ -376,7 +376,7 @@ fn lines_are_of_one_template_if_most_words_are_equal() {
 }
 
 #[test]
-fn no_gap_of_a_few_lines_is_cut_while_there_is_room() {
+fn small_gaps_are_kept_while_the_budget_allows() {
     let text = numbered(4_000, |n| match n {
         1_000 | 1_004 | 1_012 => format!("ERROR {} broke", ["valve", "pump", "seal"][n % 3]),
         _ => format!("INFO request {n} took {} ms", 10 + n * 7 % 40),
@@ -404,7 +404,7 @@ fn routes() -> String {
 }
 
 #[test]
-fn one_function_that_leaves_out_a_step_is_shown_beside_its_folded_copies() {
+fn function_with_a_missing_step_is_shown() {
     check(
         &routes(),
         16_000,
@@ -432,7 +432,7 @@ fn one_function_that_leaves_out_a_step_is_shown_beside_its_folded_copies() {
 }
 
 #[test]
-fn a_goal_that_tells_no_copy_from_the_others_is_not_used() {
+fn goal_matching_all_copies_equally_is_ignored() {
     let text = routes();
     let plain = digest(&text, 16_000, None);
     let order = |goal| Order {
@@ -459,7 +459,7 @@ fn a_goal_that_tells_no_copy_from_the_others_is_not_used() {
 }
 
 #[test]
-fn an_id_without_digits_is_of_the_template_of_the_others() {
+fn id_without_digits_matches_the_same_template() {
     let text = numbered(400, |n| match n {
         100 => "bus: frame dfedfe acknowledged".to_owned(),
         200 => "bus: frame broken acknowledged".to_owned(),
@@ -477,7 +477,7 @@ fn an_id_without_digits_is_of_the_template_of_the_others() {
 }
 
 #[test]
-fn the_notes_of_a_log_account_for_all_lines() {
+fn log_digest_notes_cover_all_lines() {
     let kinds = ["alpha beta", "gamma delta", "sigma tau", "kappa rho"];
     let text = numbered(4_000, |n| match n % 400 {
         0 => String::new(),

@@ -62,7 +62,7 @@ fn only_the_result_is_masked() {
 }
 
 #[test]
-fn data_of_an_error_is_masked_and_its_message_is_not() {
+fn error_data_is_masked_and_its_message_is_not() {
     check(
         r#"{"error":{"code":1,"message":"abcdef","data":["abcdef", {"data":"ghijkl"}] ,"other":{"data":"abcdef"}},"id":1}"#,
         r#"{"error":{"code":1,"message":"abcdef","data":["a<6>f", {"data":"g<6>l"}] ,"other":{"data":"abcdef"}},"id":1}"#,
@@ -79,7 +79,7 @@ fn data_of_an_error_is_masked_and_its_message_is_not() {
 }
 
 #[test]
-fn data_of_an_error_is_left_alone_beside_a_result() {
+fn error_data_beside_a_result_is_unchanged() {
     check(
         r#"{"error":{"data":"abcdef"},"result":"abcdef"}"#,
         r#"{"error":{"data":"abcdef"},"result":"a<6>f"}"#,
@@ -95,7 +95,7 @@ fn data_of_an_error_is_left_alone_beside_a_result() {
 }
 
 #[test]
-fn members_that_come_twice_are_masked_twice() {
+fn duplicate_members_are_all_masked() {
     check(
         r#"{"result":"abcdef","result":"ghijkl"}"#,
         r#"{"result":"a<6>f","result":"g<6>l"}"#,
@@ -107,7 +107,7 @@ fn members_that_come_twice_are_masked_twice() {
 }
 
 #[test]
-fn names_may_be_written_with_escapes() {
+fn member_names_may_contain_escapes() {
     check(r#"{"re\u0073ult":"abcdef"}"#, r#"{"re\u0073ult":"a<6>f"}"#);
     check(
         r#"{"\u0065rror":{"dat\u0061":"abcdef"}}"#,
@@ -132,7 +132,7 @@ fn names_may_be_written_with_escapes() {
 }
 
 #[test]
-fn an_answer_is_an_object_with_a_result_or_an_error() {
+fn response_must_be_an_object_with_a_result_or_error() {
     for (text, is_answer) in [
         (r#"{"result":1}"#, true),
         (r#" {"id":1,"error":null}"#, true),
@@ -152,7 +152,7 @@ fn an_answer_is_an_object_with_a_result_or_an_error() {
 }
 
 #[test]
-fn parts_may_be_empty_or_overlap() {
+fn head_and_tail_may_be_empty_or_overlap() {
     let text = format!(
         r#"{{"result":["{}é","{}"]}}"#,
         "x\\n語".repeat(2000),
@@ -177,7 +177,7 @@ fn parts_may_be_empty_or_overlap() {
 }
 
 #[test]
-fn mistakes_are_told_as_for_the_whole_text() {
+fn error_positions_match_the_whole_text() {
     let mut texts: Vec<Vec<u8>> = [
         "",
         " \n",
@@ -235,7 +235,7 @@ fn mistakes_are_told_as_for_the_whole_text() {
 }
 
 #[test]
-fn an_error_is_final() {
+fn errors_are_final() {
     let mut answer = AnswerMask::new(Mask::default());
     answer.push(b"{\"a\":\n").expect("nothing wrong yet");
     let error = answer.push(b"} ").expect_err("a mistake");
@@ -245,7 +245,7 @@ fn an_error_is_final() {
 }
 
 #[test]
-fn depth_is_no_burden() {
+fn deep_nesting_does_not_overflow_the_stack() {
     for depth in [1, 31, 32, 33, 10_000] {
         let (open, close) = (r#"[{"key":"#.repeat(depth), "}]".repeat(depth));
         check(
@@ -265,7 +265,7 @@ fn depth_is_no_burden() {
 
 /// The removed middle of a long string must not be held until the string ends.
 #[test]
-fn little_is_remembered_of_a_long_string() {
+fn removed_middle_of_a_long_string_is_not_buffered() {
     for size in [50, 5000] {
         let (max, head, tail) = (4000, 2000, 3000);
         let mut answer = AnswerMask::new(Mask::new(max, head, tail));
@@ -285,7 +285,7 @@ fn little_is_remembered_of_a_long_string() {
 /// Input that has arrived must not be read again, however long the token and however short the
 /// pieces are.
 #[test]
-fn nothing_is_held_of_long_tokens() {
+fn long_tokens_are_not_buffered() {
     for (before, token) in [
         ("[", "1"),
         ("[0.", "1"),

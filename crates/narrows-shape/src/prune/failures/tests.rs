@@ -1,7 +1,7 @@
 use super::{LogSeverity, is_asked_for, severity};
 
 #[test]
-fn errors_are_seen_in_any_case_and_within_words() {
+fn errors_are_detected_in_any_case_and_within_words() {
     for line in [
         "ERROR x",
         "NullPointerException",
@@ -16,7 +16,7 @@ fn errors_are_seen_in_any_case_and_within_words() {
 }
 
 #[test]
-fn warnings_are_less_than_errors() {
+fn warnings_weigh_less_than_errors() {
     for line in [
         "WARN x",
         "it failed",
@@ -31,7 +31,7 @@ fn warnings_are_less_than_errors() {
 }
 
 #[test]
-fn other_lines_say_nothing() {
+fn other_lines_are_not_failures() {
     for line in [
         "",
         "e",
@@ -47,7 +47,7 @@ fn other_lines_say_nothing() {
 }
 
 #[test]
-fn a_goal_may_ask_for_trouble_in_many_words() {
+fn goals_about_problems_are_recognised() {
     assert!(is_asked_for("Why did it stop?"));
     assert!(is_asked_for("investigate the incident"));
     assert!(is_asked_for("connection failures"));

@@ -11,7 +11,7 @@ fn check(text: &str, expected: &[&str]) {
 }
 
 #[test]
-fn a_final_newline_opens_no_line() {
+fn final_newline_starts_no_line() {
     check("", &[]);
     check("\n", &[""]);
     check("a", &["a"]);
@@ -22,7 +22,7 @@ fn a_final_newline_opens_no_line() {
 }
 
 #[test]
-fn only_a_line_feed_ends_a_line() {
+fn only_line_feeds_end_lines() {
     check("a\r\nb\r\n", &["a\r", "b\r"]);
     check(
         "a\rb\u{0c}c\u{2028}d\u{85}e\0f\n",
@@ -31,7 +31,7 @@ fn only_a_line_feed_ends_a_line() {
 }
 
 #[test]
-fn a_span_is_its_lines_without_the_last_newline() {
+fn span_excludes_the_last_newline() {
     let lines = Lines::new("a\nb\n\nc");
     assert_eq!(lines.span(&(0..2)), "a\nb");
     assert_eq!(lines.span(&(1..3)), "b\n");
@@ -41,7 +41,7 @@ fn a_span_is_its_lines_without_the_last_newline() {
 
 proptest! {
     #[test]
-    fn lines_and_newlines_make_the_text(text in "[ab\r\n\u{2028}é]{0,40}") {
+    fn lines_and_newlines_rebuild_the_text(text in "[ab\r\n\u{2028}é]{0,40}") {
         let lines = Lines::new(&text);
         let mut joined = lines.iter().collect::<Vec<_>>().join("\n");
         if lines.ends_with_newline() {

@@ -28,7 +28,7 @@ fn fences(text: &str, expected: &[Span]) {
 }
 
 #[test]
-fn headings() {
+fn headings_are_recognised() {
     kinds(
         "# a\n###### b\n####### c\n#d\n#\n   ## e\n    # f",
         "16ttt2t",
@@ -38,7 +38,7 @@ fn headings() {
 }
 
 #[test]
-fn underlined_headings() {
+fn underlined_headings_are_recognised() {
     kinds("Title\n=====\n\nSub\n---\ntext", "1u.2ut");
     kinds("====\nOver\n====\n", "u1u");
     kinds("RST\n^^^\n", "3u");
@@ -52,12 +52,12 @@ fn underlined_headings() {
 }
 
 #[test]
-fn items() {
+fn list_items_are_recognised() {
     kinds("- a\n  b\n12. c\n* d\n-e\n1.f\n+\tg", "itiitti");
 }
 
 #[test]
-fn fenced_blocks() {
+fn fenced_blocks_are_recognised() {
     fences("a\n```\nb\n```\nc", &[1..4]);
     fences("  ~~~ rs\nb\n\t~~~\n", &[0..3]);
     fences("```\n```\n```\n```\n", &[0..2, 2..4]);
@@ -66,13 +66,13 @@ fn fenced_blocks() {
 }
 
 #[test]
-fn a_block_that_never_ends_is_none() {
+fn unclosed_fence_is_not_a_block() {
     fences("a\n```\nb\n# c", &[]);
     kinds("```\nb\n# c", "tt1");
 }
 
 #[test]
-fn blocks_are_whole_in_both_readings() {
+fn blocks_are_whole_in_both_parsers() {
     // A longer fence, and one of the other kind, around text that looks like a fence.
     fences("````\n```\na\n```\n````\n", &[0..5]);
     fences("~~~\n```\na\n```\n~~~\n", &[0..5]);
@@ -84,19 +84,19 @@ fn blocks_are_whole_in_both_readings() {
 }
 
 #[test]
-fn the_strict_reading_stands_where_the_other_is_long_out_of_step() {
+fn strict_parser_wins_after_long_disagreement() {
     let text = format!("~~~\n```\n~~~\n{}```\ny\n```\n", "x\n".repeat(300));
     fences(&text, &[0..3, 303..306]);
 }
 
 #[test]
-fn what_the_plain_reading_takes_for_a_heading_is_known() {
+fn headings_only_in_the_plain_parser_are_doubtful() {
     let structure = read(&Lines::new("````\n```\n# a\n```\n````\n"));
     assert_eq!(structure.doubtful_headings, [2]);
 }
 
 #[test]
-fn front_matter() {
+fn front_matter_is_recognised() {
     let matter = |text: &str| read(&Lines::new(text)).front_matter;
     assert_eq!(matter("---\na: b\n---\nc"), Some(0..3));
     assert_eq!(matter("+++\na = 1\n+++\r\n"), Some(0..3));
@@ -108,7 +108,7 @@ fn front_matter() {
 
 proptest! {
     #[test]
-    fn fences_are_in_order_and_disjoint(
+    fn fences_are_ordered_and_disjoint(
         lines in prop::collection::vec(prop_oneof!["```", "~~~", "````", "```x", "# a", "b", ""], 0..40)
     ) {
         let text = lines.join("\n");

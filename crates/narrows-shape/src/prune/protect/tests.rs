@@ -18,7 +18,7 @@ fn check(source: SourceType, marked: &str) {
 }
 
 #[test]
-fn what_the_author_protects() {
+fn author_markers_protect_lines() {
     for source in SourceType::ALL {
         check(
             source,
@@ -41,7 +41,7 @@ fn what_the_author_protects() {
 }
 
 #[test]
-fn imports_of_many_languages() {
+fn imports_of_many_languages_are_protected() {
     check(
         SourceType::Code,
         "?x = 1\n!import os\n!from . import y\n!  from a.b import c\n?from now on\n!use std::fmt;\n\
@@ -51,7 +51,7 @@ fn imports_of_many_languages() {
 }
 
 #[test]
-fn lists_of_imports_stay_whole() {
+fn multi_line_imports_are_protected_whole() {
     check(
         SourceType::Code,
         "?x\n!from a import (\n!    b,\n!    c\n!)\n?d\n!use a::{\n!    b,\n!};\n?e\n!import (\n?f",
@@ -59,7 +59,7 @@ fn lists_of_imports_stay_whole() {
 }
 
 #[test]
-fn definitions_of_many_languages() {
+fn definitions_of_many_languages_are_protected() {
     check(
         SourceType::Code,
         "?x = 1\n!def f(a):\n!    async  def f():\n!class A(B):\n!pub(in a::b) const unsafe fn x() {\n!fn x();\n\
@@ -72,7 +72,7 @@ fn definitions_of_many_languages() {
 }
 
 #[test]
-fn definitions_behind_other_words() {
+fn definitions_with_modifiers_are_protected() {
     check(
         SourceType::Code,
         "?x = 1\n!local function foo()\n!fileprivate func foo() {\n!  mutating func foo() {\n!typedef struct node {\n\
@@ -82,7 +82,7 @@ fn definitions_behind_other_words() {
 }
 
 #[test]
-fn the_header_of_a_file() {
+fn file_header_is_protected() {
     check(
         SourceType::Code,
         "!#!/bin/sh\n!# -*- coding: utf-8 -*-\n?\n!# What it is for.\n?x=1\n?# no header",
@@ -101,7 +101,7 @@ fn the_header_of_a_file() {
 }
 
 #[test]
-fn errors_and_what_stands_beside_them() {
+fn errors_and_adjacent_lines_are_protected() {
     let calm = "?calm\n".repeat(20);
     check(
         SourceType::Logs,
@@ -126,7 +126,7 @@ fn errors_and_what_stands_beside_them() {
 }
 
 #[test]
-fn where_errors_are_the_rule_their_context_is_not() {
+fn context_of_frequent_errors_is_not_protected() {
     check(
         SourceType::Logs,
         "?a\n!error\n?b\n!error\n?c\n!fatal\n! trace\n?d",
@@ -134,14 +134,14 @@ fn where_errors_are_the_rule_their_context_is_not() {
 }
 
 #[test]
-fn a_trace_without_end_is_not_kept_whole() {
+fn very_long_trace_is_not_fully_protected() {
     let text = format!("Traceback\n{}", "  at x\n".repeat(1000));
     let found = find(&Lines::new(&text), SourceType::Logs).lines;
     assert!(found.iter().filter(|&&is| is).count() < 40);
 }
 
 #[test]
-fn headings_and_front_matter() {
+fn headings_and_front_matter_are_protected() {
     check(
         SourceType::Docs,
         "!# a\n?b\n?\n!c\n!---\n?d\n!   ### e\n?#f",
@@ -150,7 +150,7 @@ fn headings_and_front_matter() {
 }
 
 #[test]
-fn a_fenced_block_is_one() {
+fn fenced_block_is_one_unit() {
     let lines = "a\n```\nb\n# c\n```\nd\n";
     let found = find(&Lines::new(lines), SourceType::Docs);
     assert_eq!(found.lines, [false; 6]);
@@ -161,12 +161,12 @@ fn a_fenced_block_is_one() {
 }
 
 #[test]
-fn a_fenced_block_that_must_stay_in_part_stays_whole() {
+fn partly_protected_fence_is_protected_whole() {
     check(SourceType::Docs, "?a\n!```\n!b\n!⟦NO_PRUNE_END⟧\n!```\n?c");
 }
 
 #[test]
-fn an_empty_text_has_nothing_to_protect() {
+fn empty_text_has_no_protected_lines() {
     for source in SourceType::ALL {
         assert!(find(&Lines::new(""), source).lines.is_empty());
         assert_eq!(find(&Lines::new("\n"), source).lines, [false]);

@@ -41,7 +41,7 @@ fn check(text: &str, cut: &[Span], style: Style, expected: &str) {
 }
 
 #[test]
-fn the_marker_is_part_of_the_contract() {
+fn marker_format_is_stable() {
     let result = rendered("a\nb\nc\nd\n", &[1..3], MARKED);
     let marker =
         "⟦PRUNÉ: prune_id=prn_01ARZ3NDEKTSV4RRFFQ69G5FAV lignes 2-3 (2) raison=hors focus⟧";
@@ -55,7 +55,7 @@ fn the_marker_is_part_of_the_contract() {
 }
 
 #[test]
-fn a_text_of_which_nothing_goes_stays_as_it_is() {
+fn uncut_text_is_unchanged() {
     for text in [
         "",
         "\n",
@@ -72,7 +72,7 @@ fn a_text_of_which_nothing_goes_stays_as_it_is() {
 }
 
 #[test]
-fn the_final_newline_stays_with_the_last_line() {
+fn final_newline_stays_with_the_last_line() {
     check("a\nb\n", &[0..1], MARKED, "M\nb\n");
     check("a\nb", &[0..1], MARKED, "M\nb");
     check("a\nb\n", &[1..2], MARKED, "a\nM");
@@ -87,7 +87,7 @@ fn the_final_newline_stays_with_the_last_line() {
 }
 
 #[test]
-fn numbers_are_those_of_the_original_and_markers_have_none() {
+fn line_numbers_are_original_and_skip_markers() {
     check("a\r\nb\nc\n", &[1..2], NUMBERED, "1│ a\r\nM\n3│ c\n");
     check("a\n\n", &[], NUMBERED, "1│ a\n2│ \n");
     check("", &[], NUMBERED, "");
@@ -99,7 +99,7 @@ fn numbers_are_those_of_the_original_and_markers_have_none() {
 }
 
 #[test]
-fn recovered_blocks_that_overlap_are_no_reason_to_panic() {
+fn overlapping_recovered_blocks_do_not_panic() {
     rebuild(["a"], [(3..5, "x"), (1..2, "y")], true);
     assert_eq!(rebuild([], [], true), "");
 }
@@ -134,7 +134,7 @@ fn parse(marker: &str) -> Option<(&str, usize, usize, usize, &str)> {
 
 proptest! {
     #[test]
-    fn nothing_is_lost(text in texts(), kept in prop::collection::vec(any::<bool>(), 12), annotate_lines: bool) {
+    fn kept_and_cut_lines_cover_the_text(text in texts(), kept in prop::collection::vec(any::<bool>(), 12), annotate_lines: bool) {
         let lines = Lines::new(&text);
         let mut cut: Vec<Span> = Vec::new();
         for at in (0..lines.len()).filter(|&at| !kept[at]) {

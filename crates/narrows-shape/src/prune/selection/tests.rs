@@ -93,24 +93,24 @@ fn choose_with(worth: &[f32], units: &[Span], protected: &[usize], keep: usize) 
 }
 
 #[test]
-fn the_least_worth_goes_first() {
+fn least_relevant_lines_are_removed_first() {
     check(&[1, 9, 2, 8], 0.5, &[0, 2]);
     check(&[9, 1, 2, 8], 0.25, &[1]);
 }
 
 #[test]
-fn lines_of_equal_worth_stay_in_their_order() {
+fn equally_relevant_lines_keep_their_order() {
     check(&[9, 0, 0, 0, 0], 0.4, &[3, 4]);
 }
 
 #[test]
-fn the_middle_goes_where_no_line_is_worth_more() {
+fn middle_is_removed_if_no_line_is_more_relevant() {
     check(&[0, 0, 0, 0], 0.5, &[1, 2]);
     check(&[7, 7, 7, 7, 7], 0.7, &[1, 2, 3]);
 }
 
 #[test]
-fn a_share_of_a_line_does_not_go() {
+fn fraction_of_a_line_is_not_removed() {
     check(&[3, 2, 1], 0.33, &[]);
     check(&[3, 2, 1], 0.34, &[2]);
     // A third, and slightly less.
@@ -121,7 +121,7 @@ fn a_share_of_a_line_does_not_go() {
 }
 
 #[test]
-fn what_is_protected_leaves_the_goal_half_of_what_may_stay() {
+fn protected_lines_leave_half_of_the_room_to_the_goal() {
     let worth = [0.0, 0.0, 0.0, 0.0, 5.0, 1.0, 4.0, 0.0];
     assert_eq!(
         choose_with(&worth, &[], &[0, 1, 2, 3], 4),
@@ -131,7 +131,7 @@ fn what_is_protected_leaves_the_goal_half_of_what_may_stay() {
 }
 
 #[test]
-fn a_unit_stays_or_goes_as_one() {
+fn unit_is_kept_or_removed_whole() {
     let worth = [0.0, 0.0, 9.0, 0.0, 1.0, 0.0];
     assert_eq!(
         choose_with(&worth, &[Span { start: 1, end: 4 }], &[], 2),
@@ -144,7 +144,7 @@ fn a_unit_stays_or_goes_as_one() {
 }
 
 #[test]
-fn a_block_that_is_nearly_whole_is_finished() {
+fn nearly_complete_block_is_completed() {
     let mut worth = vec![2.0; 9];
     worth.extend([1.0; 11]);
     assert_eq!(choose_with(&worth, &[], &[], 8), (0..9).collect::<Vec<_>>());
@@ -160,7 +160,7 @@ fn a_block_that_is_nearly_whole_is_finished() {
 }
 
 #[test]
-fn a_gap_cheaper_than_its_marker_stays() {
+fn gap_cheaper_than_its_marker_is_kept() {
     let long = "0 ".to_owned() + &"some words of a long line ".repeat(20);
     let text = format!("9 a\n0 b\n9 c\n{long}\n8 d\n{long}");
     let cut = |markers| {
@@ -173,13 +173,13 @@ fn a_gap_cheaper_than_its_marker_stays() {
 }
 
 #[test]
-fn if_no_gap_is_worth_its_marker_they_all_go() {
+fn unprofitable_gaps_are_all_removed() {
     let found = run("9 L1\n0 L2\n0 L3\n0 L4", SourceType::Logs, 0.75, 1, true);
     assert_eq!(lines_of(&found.expect("it can be done")), [1, 2, 3]);
 }
 
 #[test]
-fn what_cannot_be_done_says_so() {
+fn unmet_constraints_and_failures_are_reported() {
     let cut = run("a\nb", SourceType::Logs, 0.5, 3, true);
     assert_eq!(cut, Err(Fallback::ConstraintsUnmet));
     let limits = Limits {
@@ -229,7 +229,7 @@ fn any_source() -> impl Strategy<Value = SourceType> {
 
 proptest! {
     #[test]
-    fn the_limits_hold_for_any_text(
+    fn limits_hold_for_any_text(
         text in vec(any_line(), 0..80).prop_map(|lines| lines.join("\n")),
         goal in ".{0,60}",
         source in any_source(),
@@ -266,7 +266,7 @@ proptest! {
     }
 
     #[test]
-    fn more_may_go_if_the_ratio_is_larger(
+    fn larger_ratio_removes_at_least_as_much(
         worths in vec(0i32..9, 1..60),
         ratio in 0.0..=1.0f64,
         more in 0.0..=1.0f64,

@@ -62,7 +62,7 @@ fn conditions() -> impl Strategy<Value = Condition> {
 
 proptest! {
     #[test]
-    fn a_condition_that_is_written_is_read_as_the_same(condition in conditions()) {
+    fn condition_round_trips(condition in conditions()) {
         let written = condition.to_string();
         prop_assume!(written.chars().count() <= 1_000);
         let read = parse(&written).map_err(|error| TestCaseError::fail(format!("{written}: {error}")))?;
@@ -71,7 +71,7 @@ proptest! {
 }
 
 #[test]
-fn or_binds_less_than_and_less_than_not() {
+fn operator_precedence_is_not_and_or() {
     for (text, expected) in [
         ("a = 1 or b = 2 and c = 3", "a = 1 or (b = 2 and c = 3)"),
         ("not a = 1 and b = 2", "not (a = 1) and b = 2"),

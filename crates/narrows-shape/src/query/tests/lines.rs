@@ -7,7 +7,7 @@ use super::*;
 const TEXT: &str = "one\ntwo\r\nthree Apples\nfour\nfive apples and pears\nsix\n";
 
 #[test]
-fn lines_come_by_range_in_the_order_asked_for() {
+fn line_ranges_are_returned_in_the_requested_order() {
     let ranges = |ranges: &[(i64, i64)]| Request {
         ranges: Some(ranges.to_vec()),
         ..Request::default()
@@ -66,7 +66,7 @@ fn lines_come_by_range_in_the_order_asked_for() {
 }
 
 #[test]
-fn the_whole_the_ends_and_characters() {
+fn whole_text_ends_and_characters_can_be_selected() {
     check(
         TEXT,
         Request::default(),
@@ -140,7 +140,7 @@ fn the_whole_the_ends_and_characters() {
 }
 
 #[test]
-fn a_query_finds_lines_that_hold_all_words() {
+fn query_finds_lines_with_all_words() {
     check(
         TEXT,
         query("APPLES"),
@@ -243,7 +243,7 @@ fn a_query_finds_lines_that_hold_all_words() {
 }
 
 #[test]
-fn context_limit_count_and_a_part_of_the_text() {
+fn context_limit_count_and_range_are_applied() {
     let text: String = (1..=100)
         .map(|at| format!("line {at} {}\n", at % 7))
         .collect();
@@ -302,7 +302,7 @@ fn context_limit_count_and_a_part_of_the_text() {
 }
 
 #[test]
-fn a_long_line_is_shown_by_the_characters_around_a_match() {
+fn long_line_is_shown_around_its_match() {
     let line = format!("a\n{}needle{}", "é".repeat(5_000), "x".repeat(5_000));
     let found = answer(&line, query("Needle"));
     assert!(
@@ -321,7 +321,7 @@ fn a_long_line_is_shown_by_the_characters_around_a_match() {
 }
 
 #[test]
-fn a_match_far_into_a_long_line_is_found_once() {
+fn late_match_in_a_long_line_is_found_once() {
     for before in [12_287, 16_378, 16_380, 16_384, 60_000, 131_000, 200_000] {
         let line = format!("{}needle{}", "x".repeat(before), "y".repeat(70_000));
         for sought in [
@@ -412,7 +412,7 @@ fn two_texts_are_compared_by_lines() {
 }
 
 #[test]
-fn a_comparison_that_gave_up_says_so() {
+fn incomplete_comparison_is_reported() {
     let lines = |seed: usize| -> String {
         (0..3_000)
             .map(|at| format!("{}\n", at * seed % 4_001))
@@ -440,7 +440,7 @@ fn a_comparison_that_gave_up_says_so() {
 }
 
 #[test]
-fn a_query_that_takes_too_long_is_refused() {
+fn slow_query_is_rejected() {
     let passed = || true;
     let deadline = Deadline::new(&passed);
     let limits = QueryLimits {
@@ -455,7 +455,7 @@ fn a_query_that_takes_too_long_is_refused() {
 }
 
 #[test]
-fn an_expression_across_lines_says_that_it_cannot_match() {
+fn multi_line_expression_is_reported_as_unmatchable() {
     check(
         TEXT,
         query("/one\\ntwo/"),
@@ -486,7 +486,7 @@ fn an_expression_across_lines_says_that_it_cannot_match() {
 }
 
 #[test]
-fn lines_of_a_table_come_with_the_names_of_its_columns() {
+fn table_lines_include_the_column_names() {
     let csv: String = (1..=50)
         .map(|at| format!("p{at},\"{at}, north\",{}\n", at * 3))
         .collect();
@@ -586,7 +586,7 @@ fn lines_of_a_table_come_with_the_names_of_its_columns() {
 }
 
 #[test]
-fn lines_that_are_no_table_come_alone() {
+fn non_table_lines_have_no_column_names() {
     let log: String = (1..=50)
         .map(|at| format!("2026-01-02 03:04:05,{at:03} INFO line {at}\n"))
         .collect();
@@ -607,7 +607,7 @@ fn lines_that_are_no_table_come_alone() {
 }
 
 #[test]
-fn words_that_no_line_holds_together_are_counted_alone() {
+fn words_that_never_share_a_line_are_counted_separately() {
     let text = "north gate open\nsouth gate shut\nnorth door shut\n";
     check(
         text,
@@ -644,7 +644,7 @@ fn words_that_no_line_holds_together_are_counted_alone() {
 }
 
 #[test]
-fn a_slow_expression_on_one_long_line_ends_at_the_deadline() {
+fn slow_regex_on_one_long_line_stops_at_the_deadline() {
     // Every match causes a search for the Q up to the end of a window.
     let text = "1".repeat(300_000);
     let checks = Cell::new(0);

@@ -9,7 +9,7 @@ fn texts() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn pages_put_together_are_the_answer(text in texts(), room in 1_usize..60) {
+    fn concatenated_pages_equal_the_response(text in texts(), room in 1_usize..60) {
         let query = Request::default().check().expect("a query");
         let answer = query.apply(&text, None, &limits()).expect("an answer");
         let (mut whole, mut offset) = (String::new(), 0);
@@ -43,7 +43,7 @@ proptest! {
     }
 
     #[test]
-    fn words_match_where_the_lower_case_holds_them(text in texts(), word in "[abAB]{1,2}") {
+    fn words_match_as_in_lower_case(text in texts(), word in "[abAB]{1,2}") {
         let query = query(&word).check().expect("a query");
         let answer = query.apply(&text, None, &limits()).expect("an answer");
         let word = word.to_lowercase();
@@ -52,7 +52,7 @@ proptest! {
     }
 
     #[test]
-    fn arguments_of_any_kind_are_read_or_refused(text in "\\PC{0,80}", list in "[a-c(),. \\[\\]`'\"*:-]{0,40}") {
+    fn any_arguments_are_accepted_or_rejected(text in "\\PC{0,80}", list in "[a-c(),. \\[\\]`'\"*:-]{0,40}") {
         let _ = query(&text).check();
         let _ = condition(&text).check();
         let _ = condition(&list).check();
@@ -91,7 +91,7 @@ proptest! {
     }
 
     #[test]
-    fn rows_are_those_that_a_parser_finds(values in proptest::collection::vec(0_i64..20, 0..30), least in 0_i64..20) {
+    fn rows_match_a_parser(values in proptest::collection::vec(0_i64..20, 0..30), least in 0_i64..20) {
         let rows: Vec<serde_json::Value> = values.iter().map(|v| serde_json::json!({"v": v, "t": "\"}],é\\"})).collect();
         let text = serde_json::to_string_pretty(&serde_json::json!({"a": [{"x": []}], "rows": rows})).expect("JSON");
         let request = Request { rows: Some("rows".into()), ..condition(&format!("v >= {least}")) };
@@ -103,7 +103,7 @@ proptest! {
     }
 
     #[test]
-    fn differences_rebuild_the_later_text(old in texts(), new in texts()) {
+    fn diff_rebuilds_the_later_text(old in texts(), new in texts()) {
         let request = Request { diff: true, ..Request::default() };
         let query = request.check().expect("a query");
         let answer = query.apply(&new, Some(&old), &limits()).expect("an answer");
@@ -131,7 +131,7 @@ proptest! {
     /// Every line of an answer must be a line of the text, with its number and the character that
     /// marks matches. All matches and their context must be present.
     #[test]
-    fn blocks_hold_matches_and_the_lines_around_them(text in texts(), context in 0_usize..4) {
+    fn blocks_contain_matches_and_their_context(text in texts(), context in 0_usize..4) {
         let request = Request { context, ..query("a") };
         let answer = request.check().expect("a query").apply(&text, None, &limits()).expect("an answer");
         let lines = crate::prune::Lines::new(&text);
@@ -153,7 +153,7 @@ proptest! {
     }
 
     #[test]
-    fn words_in_an_indented_document_select_the_rows_that_hold_them(values in proptest::collection::vec("[ab\"\\\\\n,{}é]{0,4}", 1..20), before in "[ab]{0,2}") {
+    fn words_in_an_indented_document_select_their_rows(values in proptest::collection::vec("[ab\"\\\\\n,{}é]{0,4}", 1..20), before in "[ab]{0,2}") {
         let rows: Vec<serde_json::Value> = values.iter().map(|v| serde_json::json!({"v": v, "n": [v]})).collect();
         let text = serde_json::to_string_pretty(&serde_json::json!({"x": before, "rows": rows})).expect("JSON");
         let answer = query("ab").check().expect("a query").apply(&text, None, &limits()).expect("an answer");

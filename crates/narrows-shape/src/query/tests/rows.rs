@@ -67,7 +67,7 @@ fn conditions_select_rows() {
 }
 
 #[test]
-fn every_comparison_holds_for_what_it_says() {
+fn comparisons_select_the_expected_rows() {
     let text = "{\"v\":1,\"t\":\"a\"}\n{\"v\":2.0,\"t\":\"b\"}\n{\"v\":3,\"t\":\"c\"}";
     for (sign, expected) in [
         ("=", "2"),
@@ -89,7 +89,7 @@ fn every_comparison_holds_for_what_it_says() {
 }
 
 #[test]
-fn an_unknown_field_is_answered_with_the_nearest() {
+fn unknown_field_error_suggests_the_nearest() {
     check(
         ORDERS,
         condition("statsu = 'open'"),
@@ -111,7 +111,7 @@ fn an_unknown_field_is_answered_with_the_nearest() {
 }
 
 #[test]
-fn a_condition_that_cannot_be_read_says_where_and_why() {
+fn invalid_condition_error_has_position_and_reason() {
     for (text, expected) in [
         (
             "status = open",
@@ -287,7 +287,7 @@ fn rows_are_sorted_limited_selected_and_aggregated() {
 }
 
 #[test]
-fn sums_do_not_drift() {
+fn sums_are_exact() {
     let text: String = (0..1_000).map(|_| "{\"v\": 0.1}\n").collect();
     let sum = Request {
         aggregate: Some("sum(v), avg(v)".into()),
@@ -317,7 +317,7 @@ fn sums_do_not_drift() {
 }
 
 #[test]
-fn rows_are_found_in_every_form() {
+fn rows_are_found_in_every_format() {
     let all = Request {
         rows: Some(String::new()),
         ..Request::default()
@@ -388,7 +388,7 @@ fn rows_are_found_in_every_form() {
 }
 
 #[test]
-fn parts_and_queries_of_rows() {
+fn parts_and_queries_of_rows_can_be_combined() {
     let part = Request {
         rows: Some(".".into()),
         ranges: Some(vec![(4, 4), (1, 1)]),
@@ -431,7 +431,7 @@ fn parts_and_queries_of_rows() {
 }
 
 #[test]
-fn json_on_one_line_is_searched_by_rows() {
+fn single_line_json_is_searched_by_rows() {
     let rows: Vec<String> = (1..=500)
         .map(|at| format!("{{\"id\":{at},\"name\":\"n{at}\"}}"))
         .collect();
@@ -478,7 +478,7 @@ fn indented() -> String {
 }
 
 #[test]
-fn a_word_in_an_indented_document_is_answered_with_its_row() {
+fn word_in_an_indented_document_selects_its_row() {
     let text = indented();
     check(
         &text,
@@ -560,7 +560,7 @@ fn a_word_in_an_indented_document_is_answered_with_its_row() {
 }
 
 #[test]
-fn with_much_context_rows_are_still_shown_as_their_lines() {
+fn rows_with_large_context_are_shown_as_lines() {
     let request = Request {
         context: 100,
         ..query("dev17 b8")
@@ -572,7 +572,7 @@ fn with_much_context_rows_are_still_shown_as_their_lines() {
 }
 
 #[test]
-fn with_context_rows_are_shown_as_their_lines() {
+fn rows_with_context_are_shown_as_lines() {
     let text = indented();
     let near = |request: Request| Request {
         context: 1,
@@ -718,7 +718,7 @@ fn json_lines_and_long_rows_are_searched_by_lines() {
 }
 
 #[test]
-fn the_least_and_greatest_value_come_with_the_first_row_that_has_them() {
+fn min_and_max_include_their_first_row() {
     let aggregate = |aggregate: &str| Request {
         aggregate: Some(aggregate.to_owned()),
         ..Request::default()

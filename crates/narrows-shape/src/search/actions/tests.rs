@@ -11,7 +11,7 @@ fn is(actions: Actions, action: Action) -> bool {
 }
 
 #[test]
-fn the_name_says_what_a_tool_does() {
+fn tool_action_is_read_from_its_name() {
     assert!(is(
         of_tool("delete_branch", "Lists nothing."),
         Action::Delete
@@ -22,7 +22,7 @@ fn the_name_says_what_a_tool_does() {
 }
 
 #[test]
-fn contrary_tools_fit_less() {
+fn opposite_actions_score_lower() {
     let wanted = Actions::of(CONCEPTS.of_stem("delet"));
     let fit = |name: &str| of_tool(name, "").fit(wanted);
     assert!(fit("delete_x") > 1.0);

@@ -3,7 +3,7 @@ use crate::search::actions::Action;
 use crate::terms::{self, Language};
 
 #[test]
-fn the_table_is_whole() {
+fn concept_table_is_valid() {
     assert!(CONCEPTS.len() > 200, "{}", CONCEPTS.len());
     for tag in CONCEPTS.tags().flatten() {
         assert!(Action::parse(tag).is_some(), "{tag}");
@@ -11,7 +11,7 @@ fn the_table_is_whole() {
 }
 
 #[test]
-fn languages_are_told_apart() {
+fn languages_are_detected() {
     let check = |text: &str, expected| {
         assert_eq!(CONCEPTS.language(&terms::read(text)), expected, "{text}")
     };

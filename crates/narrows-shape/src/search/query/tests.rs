@@ -1,7 +1,7 @@
 use super::{MOST_ASKS, MOST_LINES, lines};
 
 #[test]
-fn questions_read_and_verbs_act() {
+fn questions_imply_read_and_verbs_imply_actions() {
     use super::super::actions::Actions;
     let actions = |text: &str| lines(text)[0].actions;
     assert_eq!(actions("who deleted the branch?"), Actions::READ);
@@ -11,7 +11,7 @@ fn questions_read_and_verbs_act() {
 }
 
 #[test]
-fn little_words_are_asked_for_only_alone() {
+fn stop_words_are_searched_only_alone() {
     assert_eq!(
         lines("what is the zebra")[0].asks.len(),
         1 + phrases("what is the zebra")
@@ -25,7 +25,7 @@ fn phrases(text: &str) -> usize {
 }
 
 #[test]
-fn a_phrase_is_found_with_words_between() {
+fn phrase_matches_with_words_between() {
     let meant = |text: &str| -> Vec<u16> {
         let line = lines(text).remove(0);
         let phrases = line.asks.into_iter().filter(|ask| ask.word.is_none());
@@ -40,7 +40,7 @@ fn a_phrase_is_found_with_words_between() {
 }
 
 #[test]
-fn queries_of_any_size_are_bounded() {
+fn query_size_is_bounded() {
     assert!(lines("").is_empty());
     assert!(lines(" \n\t\n… !\n").is_empty());
     let many = "zebra \n".repeat(1000);

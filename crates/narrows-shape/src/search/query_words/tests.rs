@@ -12,7 +12,7 @@ fn check(text: &str, expected: &str) {
 }
 
 #[test]
-fn values_count_less_than_what_to_do_with_them() {
+fn quoted_values_weigh_less() {
     check(
         "rename \"old draft\" now",
         "rename:1 old:0.25 draft:0.25 now:1",
@@ -29,7 +29,7 @@ fn values_count_less_than_what_to_do_with_them() {
 }
 
 #[test]
-fn hosts_are_no_files() {
+fn hosts_are_not_files() {
     assert_eq!(file_ending("notes.txt"), Some("txt"));
     assert_eq!(file_ending("example.org"), None);
     assert_eq!(file_ending("1.5"), None);

@@ -8,7 +8,7 @@ fn check(chunk: &str, expected: &[&str]) {
 }
 
 #[test]
-fn values_are_told_by_their_form() {
+fn values_are_classified_by_format() {
     check("D17", &["cell"]);
     check("A1:F1", &["cell"]);
     check("PROJ-12", &["issue"]);
@@ -29,7 +29,7 @@ fn values_are_told_by_their_form() {
 }
 
 #[test]
-fn words_and_numbers_are_no_values() {
+fn words_and_numbers_are_not_values() {
     for chunk in [
         "",
         "zebra",

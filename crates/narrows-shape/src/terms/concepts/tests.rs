@@ -62,7 +62,7 @@ fn faults(table: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_tables_are_well_formed() {
+fn concept_tables_are_valid() {
     for table in [
         include_str!("../../search/concepts.txt"),
         include_str!("../../search/domains.txt"),
@@ -74,13 +74,13 @@ fn the_tables_are_well_formed() {
 }
 
 #[test]
-fn faults_of_a_table_are_seen() {
+fn table_errors_are_detected() {
     let table = "one: a | fr: b | de: c | es: d | zh: e\none: a, , b\nthree\n!xx: y\n?en: a,,b";
     assert_eq!(faults(table).len(), 6, "{:?}", faults(table));
 }
 
 #[test]
-fn a_concept_needs_no_name() {
+fn concept_name_is_optional() {
     let table = ConceptTable::parse("begin, started\nstart, launch, lift off\n.en: is, Has");
     let mut stems: Vec<_> = table
         .stems()
@@ -93,7 +93,7 @@ fn a_concept_needs_no_name() {
 }
 
 #[test]
-fn words_of_a_concept_are_found_in_any_form() {
+fn concept_words_match_in_any_form() {
     let table =
         ConceptTable::parse("delete @delete: delete, get rid of, ~bin | de: löschen | zh: 删除");
     let word = |text: &str| read(text).remove(0);
@@ -110,7 +110,7 @@ fn words_of_a_concept_are_found_in_any_form() {
 }
 
 #[test]
-fn words_are_found_inside_of_others() {
+fn concept_words_match_inside_other_words() {
     let table =
         ConceptTable::parse("a: x | de: rechnung | zh: 发票\nb: y | de: kunde | zh: 删除, 删");
     let found = |language, run, least| -> Vec<u16> {

@@ -16,7 +16,7 @@ fn check(text: &str, expected: &[&str]) {
 }
 
 #[test]
-fn names_are_split_and_kept() {
+fn names_are_split_and_kept_whole() {
     check(
         "parseHttpHeader",
         &["parse", "Http", "Header", "=parseHttpHeader"],
@@ -51,14 +51,14 @@ fn numbers_and_addresses_are_names() {
 }
 
 #[test]
-fn a_full_stop_is_no_part_of_a_name() {
+fn full_stop_is_not_part_of_a_name() {
     check("The end. Or...", &["The", "end", "Or"]);
     check("._-", &[]);
     check("", &[]);
 }
 
 #[test]
-fn words_of_other_scripts() {
+fn words_of_other_scripts_are_split() {
     check("naïve Ärger ÉTÉ", &["naïve", "Ärger", "ÉTÉ"]);
     check(
         "größe_Ähnlich élanÉtat",
@@ -77,14 +77,14 @@ fn words_of_other_scripts() {
 }
 
 #[test]
-fn signs_are_read_by_the_run() {
+fn symbols_are_split_by_run() {
     let runs: Vec<&str> = signs("把 issue 关闭，然后删除").collect();
     assert_eq!(runs, ["把", "关闭", "然后删除"]);
 }
 
 proptest::proptest! {
     #[test]
-    fn the_words_of_any_text_are_pieces_of_it(text in "\\PC{0,40}") {
+    fn words_are_substrings_of_the_text(text in "\\PC{0,40}") {
         let mut rest = text.as_str();
         for word in words(&text) {
             let at = rest.find(word);

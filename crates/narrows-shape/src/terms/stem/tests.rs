@@ -15,7 +15,7 @@ fn stemmed(word: &str) -> String {
 }
 
 #[test]
-fn forms_of_a_word_are_one() {
+fn word_forms_share_a_stem() {
     same(&[
         "allocate",
         "allocates",
@@ -39,7 +39,7 @@ fn forms_of_a_word_are_one() {
 }
 
 #[test]
-fn short_words_and_other_scripts_stay() {
+fn short_words_and_other_scripts_are_not_stemmed() {
     for word in [
         "use", "as", "class", "ion", "red", "ring", "bus", "is", "s", "", "über", "naïves",
     ] {
@@ -48,14 +48,14 @@ fn short_words_and_other_scripts_stay() {
 }
 
 #[test]
-fn words_that_only_look_like_forms_stay_apart() {
+fn similar_looking_words_keep_different_stems() {
     for (one, other) in [("story", "store"), ("party", "part"), ("entity", "entit")] {
         assert_ne!(stemmed(one), stemmed(other));
     }
 }
 
 #[test]
-fn endings_abroad_are_cut_where_enough_is_left() {
+fn foreign_endings_are_removed_from_long_words() {
     let same = |one, other, language| {
         assert_eq!(stem(one, language), stem(other, language), "{one} {other}");
     };

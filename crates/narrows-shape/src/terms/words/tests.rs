@@ -29,12 +29,12 @@ fn short_names_with_digits_are_one_word() {
 }
 
 #[test]
-fn accents_and_case_do_not_matter() {
+fn accents_and_case_are_ignored() {
     check("Événement ÉTÉ", &["evenement", "ete"]);
 }
 
 #[test]
-fn endings_do_not_matter() {
+fn word_endings_are_ignored() {
     let stems = |text| {
         let words = read(text).into_iter();
         words.map(|word| word.stem).collect::<Vec<_>>()

@@ -12,7 +12,7 @@ fn line(schema: &str) -> String {
 }
 
 #[test]
-fn only_what_is_not_json_is_refused() {
+fn only_invalid_json_is_rejected() {
     let refused = |text| typescript_of_text(text, &TypeScriptOptions::default()).unwrap_err();
     let error = refused("{\"a\":\n  nope}");
     assert_eq!((error.offset, error.line, error.column), (8, 2, 3));
@@ -26,7 +26,7 @@ fn only_what_is_not_json_is_refused() {
 }
 
 #[test]
-fn below_the_deepest_level_is_unknown() {
+fn types_below_the_maximum_depth_are_unknown() {
     let nested = |levels: usize| {
         let (open, close) = (r#"{"properties":{"a":"#, "}}");
         format!(
@@ -53,7 +53,7 @@ fn below_the_deepest_level_is_unknown() {
 }
 
 #[test]
-fn a_deep_tree_takes_no_more_stack_than_a_shallow_one() {
+fn deep_schema_does_not_overflow_the_stack() {
     // The tree is built by hand, because the macro would recurse into its argument.
     let object =
         |key: &str, value: Value| Value::Object([(key.to_owned(), value)].into_iter().collect());
@@ -81,7 +81,7 @@ fn a_deep_tree_takes_no_more_stack_than_a_shallow_one() {
 }
 
 #[test]
-fn references_that_would_explode_become_names() {
+fn exponentially_expanding_references_become_names() {
     for kind in ["properties", "allOf"] {
         let mut defs = serde_json::Map::new();
         for n in 0..50 {
@@ -114,7 +114,7 @@ fn references_that_would_explode_become_names() {
 }
 
 #[test]
-fn large_schemas_take_about_as_long_as_they_are() {
+fn large_schemas_take_linear_time() {
     let many = 30_000;
     let mut cases: Vec<(&str, Value)> = Vec::new();
     let properties = |value: &Value| -> Value {
@@ -230,7 +230,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1024))]
 
     #[test]
-    fn every_json_gives_one_bounded_line(schema in schemas(), constraints: bool) {
+    fn any_json_gives_one_bounded_line(schema in schemas(), constraints: bool) {
         let options = TypeScriptOptions { constraints, ..TypeScriptOptions::default() };
         let text = typescript(&schema, &options);
         let line = text.to_string();

@@ -59,7 +59,7 @@ pub(crate) fn hold(
     }
     within_limits(&lines, &selection, limits);
     protected(&lines, &selection, source);
-    comes_back(&lines, &selection, style);
+    check_rendering(&lines, &selection, style);
     Some(selection)
 }
 
@@ -119,7 +119,7 @@ fn protected(lines: &Lines<'_>, selection: &Selection, source: SourceType) {
     }
 }
 
-fn comes_back(lines: &Lines<'_>, selection: &Selection, style: Style) {
+fn check_rendering(lines: &Lines<'_>, selection: &Selection, style: Style) {
     let rendered = render(lines, selection, ID, style);
     assert_eq!(rendered.annotations.len(), selection.cut.len());
     if selection.cut.is_empty() && !style.annotate_lines {

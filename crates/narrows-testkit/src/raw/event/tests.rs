@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn every_line_end_is_read_wherever_the_bytes_are_cut() {
+fn every_line_ending_is_read_for_any_chunking() {
     let text = ": hello\n\nevent: endpoint\ndata: /m\n\n\n:x\ndata:a\ndata\ndata:  ä\nid: 7\nretry: 5\n\nid: 8\n\ndata: lost";
     let event = |event: Option<&str>, id: Option<&str>, retry, data: &str| Event {
         event: event.map(Into::into),

@@ -4,7 +4,7 @@ use tokio::net::TcpListener;
 use super::*;
 
 #[tokio::test]
-async fn a_connection_is_written_in_pieces_and_broken_after_them() {
+async fn connection_writes_chunks_then_breaks() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("it is bound");
     let mut client = TcpStream::connect(address).await.expect("a connection");

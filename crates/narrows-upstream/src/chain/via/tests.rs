@@ -5,7 +5,7 @@ fn raw(text: &str) -> Raw {
 }
 
 #[test]
-fn marks_lead_back_if_they_hold_our_own_or_are_too_many() {
+fn own_mark_or_too_many_marks_indicate_a_loop() {
     for (via, expected) in [
         ("", false),
         ("a", false),
@@ -21,7 +21,7 @@ fn marks_lead_back_if_they_hold_our_own_or_are_too_many() {
 }
 
 #[test]
-fn marks_are_added_and_removed_without_a_trace() {
+fn marks_are_added_and_removed_without_trace() {
     for text in [
         r#"{"name":"x"}"#,
         r#"{"name":"x","_meta":{"other":[1]}}"#,
@@ -37,7 +37,7 @@ fn marks_are_added_and_removed_without_a_trace() {
 }
 
 #[test]
-fn odd_meta_is_survived() {
+fn unusual_meta_is_accepted() {
     for text in [
         r#"{"_meta":7}"#,
         r#"{"_meta":{"narrows/via":7}}"#,

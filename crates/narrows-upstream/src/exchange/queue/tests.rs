@@ -35,7 +35,7 @@ fn reported(event: Option<Box<Event>>) -> String {
 }
 
 #[test]
-fn a_reader_that_waits_is_woken_for_a_notice_that_was_dropped() {
+fn dropped_notification_wakes_a_waiting_reader() {
     let (sink, mut stream) = EventSink::channel(1);
     let woken = Arc::<Woken>::default();
     let waker = Waker::from(woken.clone());
@@ -56,7 +56,7 @@ fn a_reader_that_waits_is_woken_for_a_notice_that_was_dropped() {
 }
 
 #[tokio::test]
-async fn a_large_notice_without_memory_is_dropped_and_told() {
+async fn large_notification_without_memory_is_dropped_and_counted() {
     let memory = Memory::new(100_000, 100_000).client();
     let (sink, mut stream) = EventSink::channel(8);
     assert!(sink.send_notice(notice(SMALL), &memory.responses));
@@ -80,7 +80,7 @@ async fn a_large_notice_without_memory_is_dropped_and_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sender_that_waits_for_room_goes_on_when_an_event_is_read() {
+async fn blocked_sender_continues_after_a_read() {
     let (sink, mut stream) = EventSink::channel(2);
     for _ in 0..2 {
         assert!(sink.send(Event::Notice(notice(1))));
@@ -105,7 +105,7 @@ async fn a_sender_that_waits_for_room_goes_on_when_an_event_is_read() {
 }
 
 #[tokio::test]
-async fn a_stream_ends_with_its_last_sink() {
+async fn stream_ends_with_its_last_sink() {
     let (sink, mut stream) = EventSink::channel(2);
     let other = sink.clone();
     let reading = tokio::spawn(async move {

@@ -41,7 +41,7 @@ fn check(got: String, expected: &str) {
 }
 
 #[tokio::test]
-async fn a_result_passes_as_the_bytes_it_came_in() {
+async fn result_bytes_are_unchanged() {
     let server = Server::start(|seen: Seen| async move {
         let id = &seen.body["id"];
         json_reply(&format!(
@@ -71,7 +71,7 @@ async fn a_result_passes_as_the_bytes_it_came_in() {
 }
 
 #[tokio::test]
-async fn the_forms_of_a_result() {
+async fn all_result_forms_are_accepted() {
     check(
         outcome(|seen| json_reply(&seen.result(json!({})))).await,
         "result {}",
@@ -101,7 +101,7 @@ async fn the_forms_of_a_result() {
 }
 
 #[tokio::test]
-async fn a_body_in_pieces_is_put_together() {
+async fn chunked_body_is_reassembled() {
     for announced in [false, true] {
         let text = "x".repeat(20_000);
         let expected = format!("result {}", json!({"text": text}));
@@ -125,7 +125,7 @@ async fn a_body_in_pieces_is_put_together() {
 }
 
 #[tokio::test]
-async fn what_is_no_answer_is_refused_with_a_reason() {
+async fn invalid_response_is_rejected_with_a_reason() {
     let garbage = outcome(|_| json_reply("{\"jsonrpc\":")).await;
     assert!(garbage.starts_with("invalid: not JSON: "), "{garbage}");
     let other = r#"{"jsonrpc":"2.0","id":12345,"result":{}}"#;
@@ -153,7 +153,7 @@ async fn what_is_no_answer_is_refused_with_a_reason() {
 }
 
 #[tokio::test]
-async fn an_error_object_passes_as_it_came_whatever_the_status() {
+async fn error_object_is_unchanged_for_any_status() {
     let error = r#"{"code":-32000,"message":"no","data":[1.0]}"#;
     for code in [200, 400, 404, 500] {
         let got = outcome(move |seen| {
@@ -175,7 +175,7 @@ async fn an_error_object_passes_as_it_came_whatever_the_status() {
 }
 
 #[tokio::test]
-async fn statuses_say_whose_fault_it_is() {
+async fn http_statuses_map_to_failure_kinds() {
     check(
         outcome(|_| reply(503, "text/plain", "back\n soon")).await,
         "Refused: http://HOST/mcp answered HTTP 503 Service Unavailable: back soon",
@@ -215,7 +215,7 @@ async fn statuses_say_whose_fault_it_is() {
 }
 
 #[tokio::test]
-async fn an_answer_over_the_limit_is_not_kept() {
+async fn oversized_response_is_dropped() {
     let large = || "x".repeat(MAX + 1);
     let expected = format!("too large: {MAX}");
     check(
@@ -265,7 +265,7 @@ async fn an_answer_over_the_limit_is_not_kept() {
 }
 
 #[tokio::test]
-async fn the_connection_is_used_again_after_either_form_of_answer() {
+async fn connection_is_reused_after_either_response_form() {
     let server = Server::start(|seen: Seen| async move {
         if seen.body["params"]["name"] == "t" {
             return json_reply(&seen.result(json!(1)));
@@ -301,7 +301,7 @@ async fn the_connection_is_used_again_after_either_form_of_answer() {
 }
 
 #[tokio::test]
-async fn a_failed_request_leaves_the_link_as_it_is() {
+async fn failed_request_keeps_the_link() {
     let server = Server::start(|seen: Seen| async move {
         match seen.body["params"]["name"].as_str() {
             Some("t") => json_reply(&seen.result(json!("fine"))),

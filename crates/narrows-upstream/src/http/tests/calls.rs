@@ -40,7 +40,7 @@ fn question(id: serde_json::Value, method: &str) -> String {
 }
 
 #[tokio::test]
-async fn progress_and_notices_reach_the_client_under_its_own_token() {
+async fn progress_and_notifications_use_the_clients_token() {
     let (server, mut calls) = streaming().await;
     let (link, mut received) = open(&server).await;
     let mut waiting_client = waiting_client();
@@ -109,7 +109,7 @@ async fn progress_and_notices_reach_the_client_under_its_own_token() {
 }
 
 #[tokio::test]
-async fn a_question_on_a_calls_stream_goes_to_who_called() {
+async fn server_request_on_a_call_stream_goes_to_the_caller() {
     let (mut server, mut calls) = streaming().await;
     let (link, _heard) = open(&server).await;
     let mut waiting_client = waiting_client();
@@ -188,7 +188,7 @@ async fn a_question_on_a_calls_stream_goes_to_who_called() {
 }
 
 #[tokio::test]
-async fn a_question_during_a_request_of_our_own_goes_to_the_links_owner() {
+async fn server_request_without_a_caller_goes_to_the_link_owner() {
     let (server, mut calls) = streaming().await;
     let (link, mut received) = open(&server).await;
     let serving = async {
@@ -202,7 +202,7 @@ async fn a_question_during_a_request_of_our_own_goes_to_the_links_owner() {
 }
 
 #[tokio::test]
-async fn a_call_that_takes_too_long_is_taken_back() {
+async fn timed_out_call_is_cancelled() {
     let (mut server, _calls) = streaming().await;
     let (link, _heard) = open(&server).await;
     let limit = Duration::from_millis(100);
@@ -214,7 +214,7 @@ async fn a_call_that_takes_too_long_is_taken_back() {
 }
 
 #[tokio::test]
-async fn progress_starts_the_time_anew_and_nothing_else_does() {
+async fn only_progress_restarts_the_timeout() {
     let (server, _calls) = streaming().await;
     let (link, _heard) = open(&server).await;
     tokio::time::pause();
@@ -256,7 +256,7 @@ async fn progress_starts_the_time_anew_and_nothing_else_does() {
 }
 
 #[tokio::test]
-async fn a_dropped_call_is_taken_back_with_the_clients_reason() {
+async fn dropped_call_is_cancelled_with_the_clients_reason() {
     for (reason, expected) in [
         (Some("changed my mind"), "changed my mind"),
         (None, "cancelled by the client"),
@@ -284,7 +284,7 @@ async fn a_dropped_call_is_taken_back_with_the_clients_reason() {
 }
 
 #[tokio::test]
-async fn an_answered_call_is_not_taken_back() {
+async fn answered_call_is_not_cancelled() {
     let mut server =
         Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
     let (link, _heard) = open(&server).await;
@@ -306,7 +306,7 @@ async fn an_answered_call_is_not_taken_back() {
 }
 
 #[tokio::test]
-async fn what_waits_for_no_answer_is_posted_in_order() {
+async fn notifications_and_responses_are_posted_in_order() {
     let mut server =
         Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
     let (link, _heard) = open(&server).await;
@@ -334,7 +334,7 @@ async fn what_waits_for_no_answer_is_posted_in_order() {
 }
 
 #[tokio::test]
-async fn a_renamed_tool_is_sent_under_its_own_name() {
+async fn renamed_tool_is_called_by_its_original_name() {
     let mut server =
         Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
     let (link, _heard) = open(&server).await;
@@ -352,7 +352,7 @@ async fn a_renamed_tool_is_sent_under_its_own_name() {
 }
 
 #[tokio::test]
-async fn calls_at_once_do_not_mix() {
+async fn concurrent_calls_stay_separate() {
     let server = Server::start(|seen: Seen| async move {
         let n = seen.body["params"]["n"].as_u64().unwrap();
         let (pieces, reply): (_, Reply) = stream("application/json");

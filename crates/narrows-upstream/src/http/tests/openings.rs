@@ -31,7 +31,7 @@ fn check(failure: &Failure, kind: FailureKind, detail: &str) {
 }
 
 #[tokio::test]
-async fn each_way_to_fail_has_its_kind() {
+async fn each_failure_has_its_kind() {
     use FailureKind::{Protocol, Refused, SignIn, UnsupportedRevision, WrongTransport};
     for (code, kind, text) in [
         (400, WrongTransport, "Bad Request"),
@@ -83,7 +83,7 @@ async fn each_way_to_fail_has_its_kind() {
 }
 
 #[tokio::test]
-async fn every_legacy_revision_opens_in_either_form() {
+async fn every_legacy_revision_opens_in_either_response_form() {
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         for streams in [false, true] {
             let server = Server::bare(move |seen: Seen| async move {
@@ -111,7 +111,7 @@ async fn every_legacy_revision_opens_in_either_form() {
 }
 
 #[tokio::test]
-async fn nobody_there_and_no_url() {
+async fn refused_connection_and_invalid_url_are_reported() {
     let mut server = Server::start(|_| async { status(500) }).await;
     let settings = server.settings();
     server.stop().await;
@@ -136,7 +136,7 @@ async fn nobody_there_and_no_url() {
 }
 
 #[tokio::test]
-async fn a_server_that_says_nothing_is_given_up() {
+async fn unresponsive_server_times_out() {
     let server = Server::bare(|_| std::future::pending()).await;
     let (handler, _heard) = handler();
     let (hello, limit) = (super::hello(), Duration::from_millis(50));
@@ -164,7 +164,7 @@ async fn a_server_that_says_nothing_is_given_up() {
 }
 
 #[tokio::test]
-async fn secrets_are_not_told() {
+async fn secrets_in_responses_are_redacted() {
     let mut server = Server::bare(|seen: Seen| async move {
         let reported = format!(
             "bad token {} for {} at {}",
@@ -209,7 +209,7 @@ async fn secrets_are_not_told() {
 }
 
 #[test]
-fn words_are_one_short_line() {
+fn server_messages_are_shortened_to_one_line() {
     assert_eq!(summary(b" a\r\n\tb\x00c  ", &[]), "a b c");
     assert_eq!(summary(b"", &[]), "");
     let long = summary("é".repeat(1_000).as_bytes(), &[]);
@@ -221,7 +221,7 @@ fn words_are_one_short_line() {
 }
 
 #[tokio::test]
-async fn redirects_on_the_same_site_are_followed_and_remembered() {
+async fn same_site_redirects_are_followed_and_remembered() {
     for location in [
         "/v2/mcp/?a=b",
         "http://HOST/v2/mcp/?a=b",
@@ -263,7 +263,7 @@ async fn redirects_on_the_same_site_are_followed_and_remembered() {
 }
 
 #[tokio::test]
-async fn other_redirects_are_not_followed() {
+async fn cross_site_redirects_are_not_followed() {
     let to = |code: u16, location: &'static str| {
         move |_: &Seen| {
             let mut reply = status(code);
@@ -298,7 +298,7 @@ async fn other_redirects_are_not_followed() {
 }
 
 #[tokio::test]
-async fn connecting_has_a_limit() {
+async fn connect_timeout_is_enforced() {
     // The server accepts the connection but does not begin the TLS handshake.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}/mcp", listener.local_addr().unwrap())

@@ -37,7 +37,7 @@ async fn open(server: &Server, path: &str) -> Result<(Arc<HttpLink>, ServerHello
 }
 
 /// Responds as a server that supports the MCP handshake.
-fn polite(seen: &Seen) -> Reply {
+fn handshake_reply(seen: &Seen) -> Reply {
     match seen.what() {
         "initialize" => json_reply(&seen.result(hello("2025-06-18"))),
         "notifications/initialized" => status(204),
@@ -51,7 +51,7 @@ fn error(seen: &Seen, code: i32) -> String {
 }
 
 #[tokio::test]
-async fn requests_go_to_rpc_below_the_address() {
+async fn requests_use_the_rpc_path_below_the_url() {
     for (path, target) in [
         ("", "/rpc"),
         ("/", "/rpc"),
@@ -61,7 +61,7 @@ async fn requests_go_to_rpc_below_the_address() {
         ("/api?key=1&x=/", "/api/rpc?key=1&x=/"),
         ("/?key=1", "/rpc?key=1"),
     ] {
-        let mut server = Server::bare(|seen: Seen| async move { polite(&seen) }).await;
+        let mut server = Server::bare(|seen: Seen| async move { handshake_reply(&seen) }).await;
         let (link, _) = open(&server, path).await.unwrap();
         call(&link).await.unwrap();
         for what in ["initialize", "notifications/initialized", "tools/call"] {
@@ -71,9 +71,9 @@ async fn requests_go_to_rpc_below_the_address() {
 }
 
 #[tokio::test]
-async fn there_are_no_sessions_and_no_streams() {
+async fn no_sessions_or_streams_are_used() {
     let mut server = server(|seen| {
-        let mut reply = polite(seen);
+        let mut reply = handshake_reply(seen);
         let session = "s1".parse().unwrap();
         reply.headers_mut().insert("mcp-session-id", session);
         reply
@@ -97,7 +97,7 @@ async fn there_are_no_sessions_and_no_streams() {
 }
 
 #[tokio::test]
-async fn a_server_without_a_handshake_is_asked_for_its_lists() {
+async fn server_without_initialize_is_probed_by_its_lists() {
     for code in [200, 404] {
         let mut server = server(move |seen| match seen.what() {
             "tools/list" => json_reply(&seen.result(json!({"tools": [{"name": "add"}]}))),
@@ -141,7 +141,7 @@ async fn a_server_without_a_handshake_is_asked_for_its_lists() {
 }
 
 #[tokio::test]
-async fn every_other_refusal_of_the_handshake_counts() {
+async fn other_initialize_errors_fail_the_connection() {
     async fn failure(respond: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> String {
         let server = server(respond).await;
         let failure = open(&server, "/").await.err().expect("it must not open");
@@ -184,9 +184,9 @@ async fn every_other_refusal_of_the_handshake_counts() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_refused_is_told_and_the_link_goes_on() {
+async fn failed_call_is_reported_and_the_link_continues() {
     let server = server(|seen| match seen.body["params"]["name"].as_str() {
-        None => polite(seen),
+        None => handshake_reply(seen),
         Some("t") => reply(500, "text/plain", "oh"),
         Some("page") => reply(200, "text/html", "<html>hi</html>"),
         Some("empty") => status(204),

@@ -44,7 +44,7 @@ async fn forgetful(forgotten: Reply) -> (Server, Arc<AtomicU64>) {
 }
 
 #[tokio::test]
-async fn a_lost_session_is_opened_again_once_for_all_calls() {
+async fn lost_session_is_reopened_once_for_all_calls() {
     let sdk = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#;
     for forgotten in [
         status(404),
@@ -81,7 +81,7 @@ async fn a_lost_session_is_opened_again_once_for_all_calls() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_lost_at_once_again_is_an_error() {
+async fn session_lost_again_at_once_is_an_error() {
     let (mut server, valid) = forgetful(status(404)).await;
     let (link, _heard) = open(&server).await;
     valid.store(99, Ordering::SeqCst);
@@ -100,7 +100,7 @@ async fn a_session_that_is_lost_at_once_again_is_an_error() {
 }
 
 #[tokio::test]
-async fn calls_share_the_failure_to_open_again() {
+async fn concurrent_calls_share_a_failed_reopen() {
     let greetings = Arc::new(AtomicU64::new(0));
     let count = greetings.clone();
     let server = Server::bare(move |seen: Seen| {
@@ -145,7 +145,7 @@ async fn calls_share_the_failure_to_open_again() {
 }
 
 #[tokio::test]
-async fn without_a_session_a_404_is_just_that() {
+async fn not_found_without_a_session_is_an_ordinary_error() {
     let server = Server::bare(|seen: Seen| async move {
         match seen.what() {
             "initialize" => json_reply(&seen.result(hello("2025-06-18"))),
@@ -185,7 +185,7 @@ async fn close_ends_the_session_on_both_sides() {
 }
 
 #[tokio::test]
-async fn close_does_not_wait_for_a_server_that_is_stuck() {
+async fn close_does_not_wait_for_a_stuck_server() {
     let server = Server::bare(|seen: Seen| async move {
         match seen.what() {
             "initialize" => {
@@ -210,7 +210,7 @@ async fn close_does_not_wait_for_a_server_that_is_stuck() {
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_be_reached_ends_the_link_at_the_third_attempt() {
+async fn unreachable_server_ends_the_link_on_third_attempt() {
     let mut server =
         Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
     let (link, _, _heard) = soon(try_open(client(), &server.settings())).await.unwrap();
@@ -236,7 +236,7 @@ async fn a_server_that_cannot_be_reached_ends_the_link_at_the_third_attempt() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_reached_now_and_then_keeps_the_link() {
+async fn occasionally_reachable_server_keeps_the_link() {
     let server =
         Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
     let (link, _heard) = open(&server).await;

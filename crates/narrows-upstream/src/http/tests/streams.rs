@@ -44,7 +44,7 @@ fn notice(method: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_servers_own_stream_is_heard_and_resumed() {
+async fn general_stream_is_read_and_resumed() {
     let (first, first_reply) = events();
     let (second, second_reply) = events();
     let mut server = server(vec![first_reply, status(503), second_reply], |_| {
@@ -97,7 +97,7 @@ async fn the_servers_own_stream_is_heard_and_resumed() {
 }
 
 #[tokio::test]
-async fn a_server_without_a_stream_of_its_own_is_not_asked_again() {
+async fn missing_general_stream_is_not_requested_again() {
     for code in [400, 404, 405, 501] {
         let mut server = server(vec![status(code)], |seen| {
             json_reply(&seen.result(json!(1)))
@@ -117,7 +117,7 @@ async fn a_server_without_a_stream_of_its_own_is_not_asked_again() {
 }
 
 #[tokio::test]
-async fn a_session_lost_while_idle_is_found_by_the_stream() {
+async fn stream_detects_a_session_lost_while_idle() {
     let (first, first_reply) = events();
     let (second, second_reply) = events();
     let mut server = server(vec![first_reply, status(404), second_reply], |_| {
@@ -147,7 +147,7 @@ async fn a_session_lost_while_idle_is_found_by_the_stream() {
 }
 
 #[tokio::test]
-async fn a_lost_link_stops_listening() {
+async fn lost_link_closes_the_general_stream() {
     let (stream, reply) = events();
     let server = server(vec![reply], |_| status(500)).await;
     let (link, mut received) = open(&server).await;
@@ -174,7 +174,7 @@ async fn cut_after(
 }
 
 #[tokio::test]
-async fn a_cut_stream_is_resumed_until_the_answer() {
+async fn interrupted_stream_is_resumed_until_the_response() {
     let (rest, rest_reply) = events();
     // The server cuts the stream on purpose several times, each time after an event, and then fails
     // once.
@@ -202,7 +202,7 @@ async fn a_cut_stream_is_resumed_until_the_answer() {
 }
 
 #[tokio::test]
-async fn a_stream_that_cannot_be_resumed_is_given_up() {
+async fn unresumable_stream_fails_the_call() {
     let primed = || "id: e1\nretry: 1\ndata:\n\n".to_owned();
     let refused = cut_after(primed(), vec![status(405)]).await;
     let empty = || reply(200, "text/event-stream", "");

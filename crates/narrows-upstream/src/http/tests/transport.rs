@@ -123,7 +123,7 @@ async fn read_request(socket: &mut BufReader<TcpStream>) -> Option<(String, serd
 }
 
 #[tokio::test]
-async fn a_connection_closed_before_the_answer_is_told_and_not_tried_again() {
+async fn connection_closed_before_the_response_is_not_retried() {
     for (act, expected) in [
         (
             ServerAction::Close,
@@ -147,7 +147,7 @@ async fn a_connection_closed_before_the_answer_is_told_and_not_tried_again() {
 }
 
 #[tokio::test]
-async fn a_connection_closed_while_idle_is_not_noticed_by_calls() {
+async fn idle_connection_close_is_invisible_to_calls() {
     let script = (0..50).map(|_| ServerAction::AnswerAndClose).collect();
     let (settings, mut closed) = raw_server(script).await;
     let (link, _, _heard) = soon(try_open(client(), &settings)).await.unwrap();
@@ -158,7 +158,7 @@ async fn a_connection_closed_while_idle_is_not_noticed_by_calls() {
 }
 
 #[tokio::test]
-async fn a_connection_closed_while_we_looked_away_is_not_used() {
+async fn connection_closed_unnoticed_is_not_reused() {
     // The server runs in its own thread, so that a connection can close while the runtime is not
     // polling it.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -203,7 +203,7 @@ async fn a_connection_closed_while_we_looked_away_is_not_used() {
 }
 
 #[tokio::test]
-async fn a_connection_is_kept_no_longer_than_the_server_says() {
+async fn server_keep_alive_limit_is_respected() {
     let server = Server::start(|seen: Seen| async move {
         let mut reply = json_reply(&seen.result(json!(1)));
         let keeps = "max=100, timeout=3".parse().unwrap();
@@ -227,7 +227,7 @@ async fn a_connection_is_kept_no_longer_than_the_server_says() {
 }
 
 #[tokio::test]
-async fn a_server_that_answers_before_it_has_read_holds_nobody_up() {
+async fn early_response_does_not_block_the_request() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let settings = RemoteSettings {
@@ -290,7 +290,7 @@ async fn links_to_one_site_share_connections() {
 }
 
 #[tokio::test]
-async fn plain_http_goes_through_the_proxy_whole() {
+async fn plain_http_goes_through_the_proxy() {
     let mut proxy =
         Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
     let settings = ProxySettings {
@@ -322,7 +322,7 @@ async fn plain_http_goes_through_the_proxy_whole() {
 }
 
 #[tokio::test]
-async fn https_is_spoken_to_whom_we_trust() {
+async fn https_uses_trusted_roots_only() {
     let mut server =
         Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
     let (port, trusting, _front) = fronts::tls(server.address).await;
@@ -350,7 +350,7 @@ async fn https_is_spoken_to_whom_we_trust() {
 }
 
 #[tokio::test]
-async fn https_goes_through_the_proxy_unread() {
+async fn https_goes_through_a_proxy_tunnel() {
     let server =
         Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
     let (port, trusting, _front) = fronts::tls(server.address).await;
@@ -386,7 +386,7 @@ async fn https_goes_through_the_proxy_unread() {
 }
 
 #[tokio::test]
-async fn a_proxy_of_another_kind_is_named() {
+async fn unsupported_proxy_scheme_is_named() {
     let proxies = ProxySettings {
         http: "socks5://127.0.0.1:1".to_owned(),
         ..ProxySettings::default()
@@ -410,7 +410,7 @@ async fn a_proxy_of_another_kind_is_named() {
 }
 
 #[tokio::test]
-async fn configured_headers_are_sent_with_everything() {
+async fn configured_headers_are_sent_with_every_request() {
     let mut server =
         Server::start(|seen: Seen| async move { json_reply(&seen.result(json!(1))) }).await;
     let mut settings = server.settings();

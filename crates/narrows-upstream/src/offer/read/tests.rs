@@ -22,7 +22,7 @@ fn nested(levels: usize) -> String {
 }
 
 #[test]
-fn definitions_nested_too_deeply_are_left_out() {
+fn too_deeply_nested_definitions_are_omitted() {
     let (deepest, deeper) = (nested(MAX_DEPTH), nested(MAX_DEPTH + 1));
     let list = read(&[&deepest, &deeper, &nested(100_000)]);
     let names: Vec<&str> = list.items.iter().map(|item| &*item.key).collect();
@@ -31,7 +31,7 @@ fn definitions_nested_too_deeply_are_left_out() {
 }
 
 #[test]
-fn items_that_lead_back_are_left_out() {
+fn looping_items_are_omitted() {
     let via =
         |name: &str, via: &str| format!(r#"{{"name":"{name}","_meta":{{"narrows/via":"{via}"}}}}"#);
     let list = read(&[
@@ -54,7 +54,7 @@ fn items_that_lead_back_are_left_out() {
 }
 
 #[test]
-fn of_items_with_the_same_key_the_nearest_counts() {
+fn nearest_item_wins_among_duplicates() {
     let via = |via: &str| format!(r#"{{"name":"x","_meta":{{"narrows/via":"{via}"}}}}"#);
     for items in [[via("a,b"), via("b")], [via("b"), via("a,b")]] {
         let items: Vec<&str> = items.iter().map(String::as_str).collect();

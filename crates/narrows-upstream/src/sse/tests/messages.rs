@@ -50,7 +50,7 @@ async fn check(text: &str, messages: &[&str]) {
 }
 
 #[tokio::test]
-async fn messages_are_read_in_every_form_of_the_format() {
+async fn messages_are_read_in_every_event_format() {
     for line_end in ["\n", "\r", "\r\n"] {
         let lines = |text: &str| text.replace('|', line_end);
         check(&lines("data: {}||"), &["{}"]).await;
@@ -67,7 +67,7 @@ async fn messages_are_read_in_every_form_of_the_format() {
 }
 
 #[tokio::test]
-async fn what_is_no_message_is_passed_over() {
+async fn non_message_events_are_ignored() {
     check("event: ping\ndata: {}\n\ndata: 1\n\n", &["1"]).await;
     check("event: endpoint\ndata: /else\n\ndata: 1\n\n", &["1"]).await;
     check(
@@ -81,7 +81,7 @@ async fn what_is_no_message_is_passed_over() {
 }
 
 #[tokio::test]
-async fn a_stream_may_break_as_well_as_end() {
+async fn broken_stream_ends_like_a_closed_one() {
     let broken = arrivals(async |mut stream: SseStream| {
         stream.send(b"data: 1\n\n").await;
     });
@@ -90,7 +90,7 @@ async fn a_stream_may_break_as_well_as_end() {
 }
 
 #[tokio::test]
-async fn a_stream_without_chunks_ends_with_its_connection() {
+async fn unchunked_stream_ends_with_its_connection() {
     let mut server = SseTestServer::start().await;
     let settings = server.settings();
     let serving = async {
@@ -112,7 +112,7 @@ async fn a_stream_without_chunks_ends_with_its_connection() {
 }
 
 #[tokio::test]
-async fn an_event_that_is_too_large_is_passed_over_alone() {
+async fn oversized_event_alone_is_skipped() {
     let large = "x".repeat(MAX + 1);
     let text = format!("data: 1\n\ndata: {large}\n\ndata: 2\n\n");
     let expected = [
@@ -134,7 +134,7 @@ async fn an_event_that_is_too_large_is_passed_over_alone() {
 }
 
 #[tokio::test]
-async fn the_only_call_learns_that_its_answer_is_too_large() {
+async fn only_pending_call_fails_on_an_oversized_response() {
     let mut open = open().await;
     let large = format!("data: {}\n\n", "x".repeat(MAX + 1));
     let one = call(&open.link);
@@ -155,7 +155,7 @@ async fn the_only_call_learns_that_its_answer_is_too_large() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_stream_ends_calls_and_link() {
+async fn end_of_stream_ends_calls_and_link() {
     for breaks in [false, true] {
         let mut open = open().await;
         let one = call(&open.link);
@@ -177,7 +177,7 @@ async fn the_end_of_the_stream_ends_calls_and_link() {
 }
 
 #[tokio::test]
-async fn a_closed_link_lets_go_of_the_stream() {
+async fn close_releases_the_stream() {
     let mut open = open().await;
     soon(open.link.close()).await;
     open.stream.closed().await;
@@ -189,7 +189,7 @@ async fn a_closed_link_lets_go_of_the_stream() {
 }
 
 #[tokio::test]
-async fn what_was_queued_is_posted_before_the_end() {
+async fn queued_messages_are_posted_before_close() {
     let mut open = open().await;
     let closing = async {
         for _ in 0..10 {
@@ -210,7 +210,7 @@ async fn what_was_queued_is_posted_before_the_end() {
 }
 
 #[tokio::test]
-async fn a_server_that_holds_its_posts_does_not_hold_up_the_end() {
+async fn held_posts_do_not_delay_close() {
     let mut open = open().await;
     tokio::time::pause();
     let waiting = call(&open.link);
@@ -226,7 +226,7 @@ async fn a_server_that_holds_its_posts_does_not_hold_up_the_end() {
 }
 
 #[tokio::test]
-async fn notices_and_questions_are_heard() {
+async fn notifications_and_requests_are_received() {
     let mut open = open().await;
     let notice = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
     open.stream.message(&notice).await;

@@ -35,7 +35,7 @@ fn check(got: String, expected: &str) {
 }
 
 #[tokio::test]
-async fn the_address_for_messages_may_have_any_form() {
+async fn endpoint_event_supports_any_url_form() {
     for (reference, target) in [
         ("/messages?s=1", "/messages?s=1"),
         ("messages/?s=1", "/a/messages/?s=1"),
@@ -64,7 +64,7 @@ async fn the_address_for_messages_may_have_any_form() {
 }
 
 #[tokio::test]
-async fn no_message_goes_to_another_site() {
+async fn cross_site_endpoint_is_rejected() {
     for (reference, reported) in [
         (
             "http://else.test/messages?token=s3cr3t-2",
@@ -113,7 +113,7 @@ fn answer(status: &str, kind: &str, body: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_the_stream_is_of_another_kind() {
+async fn refused_stream_means_another_transport() {
     let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no session"}}"#;
     for (answer, expected) in [
         (
@@ -159,7 +159,7 @@ async fn a_server_that_refuses_the_stream_is_of_another_kind() {
 }
 
 #[tokio::test]
-async fn a_stream_must_begin_with_the_address() {
+async fn first_event_must_be_the_endpoint() {
     let stream = |text: &str| answer("200 OK", "text/event-stream", text);
     let first = "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}\n\n";
     let late = format!("{first}event: endpoint\ndata: /m\n\n");
@@ -195,7 +195,7 @@ async fn a_stream_must_begin_with_the_address() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_names_no_address_is_of_another_kind() {
+async fn stream_without_an_endpoint_means_another_transport() {
     let mut server = SseTestServer::start().await;
     let settings = server.settings();
     let serving = async {
@@ -213,7 +213,7 @@ async fn a_stream_that_names_no_address_is_of_another_kind() {
 }
 
 #[tokio::test]
-async fn what_keeps_a_stream_awake_may_come_before_the_address() {
+async fn keep_alives_may_precede_the_endpoint_event() {
     let mut server = SseTestServer::start().await;
     let settings = server.settings();
     let serving = async {
@@ -234,7 +234,7 @@ async fn what_keeps_a_stream_awake_may_come_before_the_address() {
 }
 
 #[tokio::test]
-async fn nobody_there() {
+async fn refused_connection_is_reported() {
     let mut server = SseTestServer::start().await;
     server.stop().await;
     let failure = soon(connect(server.settings())).await.err().unwrap();
@@ -247,7 +247,7 @@ async fn nobody_there() {
 }
 
 #[tokio::test]
-async fn configured_headers_are_sent_with_everything() {
+async fn configured_headers_are_sent_with_every_request() {
     let mut server = SseTestServer::start().await;
     let mut settings = server.settings();
     for (name, value) in [
@@ -286,7 +286,7 @@ async fn configured_headers_are_sent_with_everything() {
 }
 
 #[tokio::test]
-async fn redirects_on_the_same_site_are_followed() {
+async fn same_site_redirects_are_followed() {
     let to = |location: &str| {
         format!(
             "HTTP/1.1 307 Temporary Redirect\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n"
@@ -319,7 +319,7 @@ async fn redirects_on_the_same_site_are_followed() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_no_url_is_told() {
+async fn invalid_url_is_reported() {
     let mut settings = SseTestServer::start().await.settings();
     settings.url = "/sse".parse().unwrap();
     let failure = soon(super::super::open(&client(), &settings, "srv".into(), 1)).await;

@@ -20,7 +20,7 @@ async fn check_waits(server: &mut SseTestServer) {
 }
 
 #[tokio::test]
-async fn nothing_overtakes_the_end_of_the_greeting() {
+async fn no_message_overtakes_initialized() {
     let mut server = SseTestServer::start().await;
     let settings = server.settings();
     let serving = async {
@@ -43,7 +43,7 @@ async fn nothing_overtakes_the_end_of_the_greeting() {
 }
 
 #[tokio::test]
-async fn a_cancellation_does_not_overtake_its_call() {
+async fn cancellation_follows_its_call() {
     let mut open = open().await;
     tokio::time::pause();
     let given_up = call(&open.link);
@@ -65,7 +65,7 @@ async fn a_cancellation_does_not_overtake_its_call() {
 }
 
 #[tokio::test]
-async fn a_server_that_holds_its_posts_holds_up_nothing_for_long() {
+async fn held_posts_delay_others_only_briefly() {
     let mut open = open().await;
     tokio::time::pause();
     let _waiting = call(&open.link);
@@ -88,7 +88,7 @@ async fn a_server_that_holds_its_posts_holds_up_nothing_for_long() {
 }
 
 #[tokio::test]
-async fn an_answer_does_not_wait_for_the_call_that_asked() {
+async fn response_does_not_wait_for_the_calls_post() {
     let mut open = open().await;
     tokio::time::pause();
     let began = Instant::now();
@@ -138,7 +138,7 @@ async fn calls_do_not_wait_for_each_other() {
 }
 
 #[tokio::test]
-async fn only_so_many_posts_are_on_their_way_at_once() {
+async fn concurrent_posts_are_limited() {
     let mut open = open().await;
     let calls: Vec<_> = (0..super::super::MAX_POSTS + 1)
         .map(|_| call(&open.link))
@@ -155,7 +155,7 @@ async fn only_so_many_posts_are_on_their_way_at_once() {
 
 /// Some servers hold a POST open until its call is done.
 #[tokio::test]
-async fn posts_that_are_held_hold_up_notifications_once() {
+async fn held_posts_delay_notifications_once() {
     let mut open = open().await;
     tokio::time::pause();
     let call = call(&open.link);

@@ -22,7 +22,7 @@ async fn check_works(open: &mut OpenSseLink) {
 }
 
 #[tokio::test]
-async fn a_post_may_be_accepted_in_many_ways() {
+async fn every_success_status_accepts_a_post() {
     let chunks = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nOK\r\n0\r\n\r\n";
     for accepted in [
         answer("202 Accepted", "Accepted"),
@@ -45,7 +45,7 @@ async fn a_post_may_be_accepted_in_many_ways() {
 }
 
 #[tokio::test]
-async fn a_post_that_is_refused_fails_its_call_alone() {
+async fn refused_post_fails_only_its_call() {
     let mut open = open().await;
     let error = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-5,"message":"no"}}"#;
     for (refusal, expected) in [
@@ -87,7 +87,7 @@ async fn a_post_that_is_refused_fails_its_call_alone() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_gone_ends_the_link() {
+async fn lost_session_ends_the_link() {
     let unnamed =
         r#"{"jsonrpc":"2.0","id":null,"error":{"code":-5,"message":"Session not found"}}"#;
     for (status, body, reported) in [
@@ -117,7 +117,7 @@ async fn a_session_that_is_gone_ends_the_link() {
 }
 
 #[tokio::test]
-async fn a_post_without_a_connection_fails_its_call_alone() {
+async fn unsent_post_fails_only_its_call() {
     let mut open = open().await;
     open.server.stop().await;
     let reported = outcome(call(&open.link), &open.server).await;
@@ -133,7 +133,7 @@ async fn a_post_without_a_connection_fails_its_call_alone() {
 }
 
 #[tokio::test]
-async fn a_post_that_is_cut_off_fails_its_call_alone() {
+async fn truncated_post_fails_only_its_call() {
     let mut open = open().await;
     let cut = call(&open.link);
     open.server
@@ -153,7 +153,7 @@ async fn a_post_that_is_cut_off_fails_its_call_alone() {
 }
 
 #[tokio::test]
-async fn a_refused_notification_harms_nobody() {
+async fn refused_notification_keeps_the_link() {
     let mut open = open().await;
     open.link.notify("notifications/x", None);
     let reported = open.server.saw("notifications/x").await;
@@ -164,7 +164,7 @@ async fn a_refused_notification_harms_nobody() {
 }
 
 #[tokio::test]
-async fn a_post_may_be_held_open_while_it_is_answered() {
+async fn post_may_stay_open_until_its_response() {
     let mut open = open().await;
     let mut held = Vec::new();
     for n in 0..3 {
@@ -177,7 +177,7 @@ async fn a_post_may_be_held_open_while_it_is_answered() {
 }
 
 #[tokio::test]
-async fn a_post_held_open_for_long_is_let_go_and_its_call_is_not() {
+async fn long_open_post_is_dropped_without_failing_its_call() {
     let mut open = open().await;
     tokio::time::pause();
     let began = Instant::now();
@@ -202,7 +202,7 @@ async fn a_post_held_open_for_long_is_let_go_and_its_call_is_not() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_refused_at_once_opens_no_link() {
+async fn immediately_refused_post_fails_the_connection() {
     for (refusal, expected) in [
         (
             answer("404 Not Found", "no"),

@@ -19,7 +19,7 @@ fn check(chunks: &[&str], expected: Expect) {
 }
 
 #[test]
-fn lines_are_put_together_from_what_comes() {
+fn lines_are_assembled_from_chunks() {
     check(
         &["one\ntw", "o", "\r\n\n", "three"],
         expect![[r#"
@@ -31,7 +31,7 @@ fn lines_are_put_together_from_what_comes() {
 }
 
 #[test]
-fn colours_and_bells_are_left_out() {
+fn escape_sequences_and_control_characters_are_removed() {
     check(
         &["\x1b[1;31mred\x1b[0m \x07bell\ttab\n\x1b[2Kdone\n\x1b"],
         expect![[r#"
@@ -43,7 +43,7 @@ fn colours_and_bells_are_left_out() {
 }
 
 #[test]
-fn a_long_line_is_cut_however_it_comes() {
+fn long_line_is_truncated_for_any_chunking() {
     let long = "x".repeat(LINE_MAX);
     for chunks in [
         vec![long.clone() + "yz\nnext\n"],
@@ -60,7 +60,7 @@ fn a_long_line_is_cut_however_it_comes() {
 }
 
 #[test]
-fn the_last_lines_are_kept() {
+fn last_lines_are_kept() {
     let tail = StderrTail::default();
     for n in 0..100 {
         tail.push(format!("line {n}").as_bytes());
@@ -73,7 +73,7 @@ fn the_last_lines_are_kept() {
 }
 
 #[tokio::test]
-async fn the_end_is_told_when_reading_is_given_up() {
+async fn end_is_reported_when_reading_is_aborted() {
     let (ours, theirs) = tokio::io::duplex(64);
     let tail = StderrTail::default();
     let task = tokio::spawn(read(
@@ -89,7 +89,7 @@ async fn the_end_is_told_when_reading_is_given_up() {
 }
 
 #[test]
-fn what_an_earlier_attempt_wrote_is_no_news_until_the_server_is_connected() {
+fn lines_of_earlier_attempts_are_not_new_until_connected() {
     let history = StderrHistory::default();
     let check = |lines: &[(&str, bool)]| {
         for (line, expected) in lines {

@@ -14,7 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::super::circuit::SPACING;
 use super::super::{StartSlots, Upstream, UpstreamContext, supervise};
-use super::choosing::{RefusingSharedHandler, context, upstream, upstream_with};
+use super::transport_detection::{RefusingSharedHandler, context, upstream, upstream_with};
 use crate::error::Error;
 use crate::failure::{Failure, FailureKind, LinkError};
 use crate::link::Link;
@@ -121,7 +121,7 @@ async fn check_alive(protocol: RemoteProtocol, mut server: Server) {
 }
 
 #[tokio::test]
-async fn every_answer_to_a_ping_is_a_sign_of_life() {
+async fn any_ping_response_counts_as_alive() {
     let alive = |answer: fn(&Seen) -> Reply| pinged(move |seen| async move { answer(&seen) });
     let result = alive(|seen| json_reply(&seen.result(json!({})))).await;
     check_alive(RemoteProtocol::Http, result).await;
@@ -131,7 +131,7 @@ async fn every_answer_to_a_ping_is_a_sign_of_life() {
 }
 
 #[tokio::test]
-async fn of_plain_json_rpc_any_answer_of_http_is_one() {
+async fn any_http_response_counts_as_alive_for_plain_json_rpc() {
     let server = Server::bare(|seen| async move {
         match seen.what() {
             "initialize" => json_reply(&seen.result(hello("2025-06-18"))),
@@ -173,12 +173,12 @@ where
 }
 
 #[tokio::test]
-async fn a_server_that_never_answers_is_given_up_and_connected_anew() {
+async fn unresponsive_server_is_reconnected() {
     check_given_up(|_| std::future::pending::<Reply>()).await;
 }
 
 #[tokio::test]
-async fn an_answer_that_is_only_begun_is_none() {
+async fn partial_response_does_not_count_as_alive() {
     check_given_up(|_| async {
         let (sender, reply) = events();
         // Keeps the stream open.
@@ -189,12 +189,12 @@ async fn an_answer_that_is_only_begun_is_none() {
 }
 
 #[tokio::test]
-async fn what_a_proxy_says_for_a_server_that_is_gone_is_no_sign_of_life() {
+async fn proxy_error_does_not_count_as_alive() {
     check_given_up(|_| async { status(502) }).await;
 }
 
 #[tokio::test]
-async fn calls_end_with_the_link_that_is_given_up() {
+async fn calls_fail_when_their_link_is_dropped() {
     let mut server = pinged(|_| std::future::pending::<Reply>()).await;
     let running = Running::start(RemoteProtocol::Http, &server, STRICT).await;
     let call = running.call();
@@ -208,7 +208,7 @@ async fn calls_end_with_the_link_that_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_server_at_work_is_not_given_up() {
+async fn busy_server_keeps_its_link() {
     let mut server = pinged(|_| std::future::pending::<Reply>()).await;
     let busy = HealthSettings {
         failures: 1,
@@ -242,7 +242,7 @@ async fn a_server_at_work_is_not_given_up() {
 }
 
 #[tokio::test]
-async fn a_request_that_found_no_connection_was_not_sent() {
+async fn call_without_a_connection_is_not_sent() {
     let mut server = pinged(|seen| async move { refusal(&seen) }).await;
     let running = Running::start(RemoteProtocol::Http, &server, PATIENT).await;
     let link = running.link();
@@ -274,7 +274,7 @@ fn reported(error: &Error) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_to_a_server_that_is_down_is_told_when_it_is_tried_again() {
+async fn call_to_a_down_server_reports_the_next_attempt() {
     let upstream = idle().await;
     upstream.mark_down(
         failure(),
@@ -293,7 +293,7 @@ async fn a_call_to_a_server_that_is_down_is_told_when_it_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_brings_a_far_attempt_nearer_but_not_too_near_to_the_last() {
+async fn call_brings_the_reconnect_forward_to_a_minimum_pause() {
     let upstream = idle().await;
     let began = Instant::now();
     upstream.mark_down(failure(), 9, Some(began + Duration::from_secs(60)));
@@ -320,7 +320,7 @@ async fn a_call_brings_a_far_attempt_nearer_but_not_too_near_to_the_last() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_calls_and_the_attempt_comes_when_it_is_due() {
+async fn reconnect_runs_on_schedule_without_calls() {
     let upstream = idle().await;
     let began = Instant::now();
     upstream.mark_down(failure(), 9, Some(began + Duration::from_secs(60)));
@@ -329,7 +329,7 @@ async fn nobody_calls_and_the_attempt_comes_when_it_is_due() {
 }
 
 #[tokio::test]
-async fn a_call_does_not_sit_through_long_pauses_or_a_second_failure() {
+async fn call_does_not_wait_for_long_pauses_or_second_failures() {
     let mut server = pinged(|seen| async move { refusal(&seen) }).await;
     let running = Running::start(RemoteProtocol::Http, &server, PATIENT).await;
     let lost = running.link();
@@ -358,7 +358,7 @@ async fn a_call_does_not_sit_through_long_pauses_or_a_second_failure() {
 }
 
 #[tokio::test]
-async fn a_retired_server_is_not_started_again() {
+async fn retired_server_is_not_restarted() {
     let mut server = pinged(|seen| async move { refusal(&seen) }).await;
     let mut running = Running::start(RemoteProtocol::Http, &server, PATIENT).await;
     // The call in flight keeps the instance from ending.
@@ -374,7 +374,7 @@ async fn a_retired_server_is_not_started_again() {
 }
 
 #[tokio::test]
-async fn the_time_of_a_server_counts_from_its_spawn() {
+async fn startup_time_counts_from_the_spawn() {
     let starts = StartSlots::new(1);
     let taken = starts.acquire().await;
     let kind = UpstreamKind::Stdio(StdioSettings {

@@ -20,7 +20,7 @@ fn check_passed(since: Instant, seconds: u32) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_without_a_sign_of_life_is_given_up() {
+async fn silent_server_is_disconnected() {
     let mut open = open().await;
     let began = Instant::now();
     for seconds in [30, 60, 90] {
@@ -36,7 +36,7 @@ async fn a_server_without_a_sign_of_life_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_answers_pings_is_kept() {
+async fn server_that_answers_pings_is_kept() {
     let mut open = open().await;
     let began = Instant::now();
     for minute in 1..=10 {
@@ -52,7 +52,7 @@ async fn a_server_that_answers_pings_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_is_a_sign_of_life_too() {
+async fn message_counts_as_a_sign_of_life() {
     let mut open = open().await;
     let began = Instant::now();
     tokio::time::sleep(80 * SECOND).await;
@@ -84,7 +84,7 @@ async fn closed_with(payload: &[u8]) -> (String, Option<(u8, Vec<u8>)>) {
 }
 
 #[tokio::test]
-async fn a_server_that_closes_is_told_with_its_reason() {
+async fn close_frame_reason_is_reported() {
     let long = "x".repeat(123);
     for (code, reason, reported) in [
         (1000, "", "(1000)".to_owned()),
@@ -105,7 +105,7 @@ async fn a_server_that_closes_is_told_with_its_reason() {
 }
 
 #[tokio::test]
-async fn a_reason_that_repeats_a_secret_does_not_tell_it() {
+async fn secrets_in_close_reasons_are_redacted() {
     let server = super::WsTestServer::start().await;
     let mut settings = server.settings();
     let url = format!("ws://{}/ws?token=s3cr3t-1", server.address);
@@ -126,7 +126,7 @@ async fn a_reason_that_repeats_a_secret_does_not_tell_it() {
 }
 
 #[tokio::test]
-async fn a_connection_that_is_dropped_ends_calls_and_link() {
+async fn dropped_connection_ends_calls_and_link() {
     for (linger, expected) in [
         (None, "Connect: ws://HOST/ws: the connection was closed"),
         (
@@ -150,7 +150,7 @@ async fn a_connection_that_is_dropped_ends_calls_and_link() {
 }
 
 #[tokio::test]
-async fn closing_says_farewell() {
+async fn close_sends_a_close_frame() {
     let mut open = open().await;
     let closing = async {
         open.link.notify("notifications/last", None);
@@ -169,7 +169,7 @@ async fn closing_says_farewell() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_read_does_not_hold_up_the_end() {
+async fn non_reading_server_does_not_delay_close() {
     let mut open = open().await;
     let large = "x".repeat(1 << 20);
     let calls: Vec<_> = (0..32)

@@ -39,7 +39,7 @@ fn and_close(frames: &[Vec<u8>]) -> Vec<u8> {
 const CLOSED: &str = "Connect: ws://HOST/ws: it closed the connection";
 
 #[tokio::test]
-async fn messages_go_both_ways() {
+async fn messages_pass_both_ways() {
     let mut open = open().await;
     let one = call(&open.link);
     let asked = open.peer.saw("tools/call").await;
@@ -53,7 +53,7 @@ async fn messages_go_both_ways() {
 }
 
 #[tokio::test]
-async fn messages_of_every_length_pass_whole() {
+async fn messages_of_every_length_are_complete() {
     // The length of a frame is encoded in one, two or eight bytes.
     let texts = [0, 1, 125, 126, 65_535, MAX].map(|length| "x".repeat(length));
     let frames = texts
@@ -75,7 +75,7 @@ async fn messages_of_every_length_pass_whole() {
 }
 
 #[tokio::test]
-async fn fragments_are_put_together_wherever_they_are_cut() {
+async fn fragments_are_reassembled_at_any_split() {
     let text = r#"{"é":"𝄞"}"#;
     for cut in 0..=text.len() {
         let (start, rest) = text.as_bytes().split_at(cut);
@@ -94,7 +94,7 @@ async fn fragments_are_put_together_wherever_they_are_cut() {
 }
 
 #[tokio::test]
-async fn frames_may_come_in_single_bytes() {
+async fn frames_may_arrive_byte_by_byte() {
     let (mut channel, mut peer) = channel().await;
     let long = "é".repeat(100);
     let mut bytes = frame(FIN | TEXT, long.as_bytes());
@@ -118,7 +118,7 @@ async fn frames_may_come_in_single_bytes() {
 }
 
 #[tokio::test]
-async fn many_frames_may_come_at_once() {
+async fn many_frames_may_arrive_at_once() {
     let texts: Vec<String> = (0..2_000).map(|n| format!("message {n}")).collect();
     let frames: Vec<Vec<u8>> = texts
         .iter()
@@ -130,7 +130,7 @@ async fn many_frames_may_come_at_once() {
 }
 
 #[tokio::test]
-async fn a_binary_frame_ends_the_connection() {
+async fn binary_frame_ends_the_connection() {
     let mut open = open().await;
     let one = call(&open.link);
     open.peer.saw("tools/call").await;
@@ -144,7 +144,7 @@ async fn a_binary_frame_ends_the_connection() {
 
 /// A server that sends pings without reading the pongs must not use unlimited memory.
 #[tokio::test]
-async fn pongs_for_a_server_that_does_not_read_are_not_piled_up() {
+async fn pongs_to_a_non_reading_server_are_not_queued() {
     let mut open = open().await;
     let pings = frame(FIN | PING, &[7; 125]).repeat(1_000);
     let flooding = async { while open.peer.try_send(&pings).await {} };
@@ -160,7 +160,7 @@ async fn pongs_for_a_server_that_does_not_read_are_not_piled_up() {
 }
 
 #[tokio::test]
-async fn pings_are_answered_with_what_they_carry() {
+async fn pong_repeats_the_ping_payload() {
     let mut open = open().await;
     for payload in [&b""[..], b"are you there?", &[0xff; 125]] {
         open.peer.send(&frame(FIN | PING, payload)).await;
@@ -170,7 +170,7 @@ async fn pings_are_answered_with_what_they_carry() {
 }
 
 #[tokio::test]
-async fn what_is_no_frame_ends_the_connection() {
+async fn invalid_frame_ends_the_connection() {
     let masked = [FIN | TEXT, 0x81, 1, 2, 3, 4, b'x'];
     // Announces more data than could ever be sent.
     let mut endless = vec![FIN | TEXT, 127];
@@ -216,7 +216,7 @@ async fn what_is_no_frame_ends_the_connection() {
 }
 
 #[tokio::test]
-async fn a_message_that_is_too_large_ends_its_call_and_the_link() {
+async fn oversized_message_ends_its_call_and_the_link() {
     let half = vec![b'x'; MAX / 2 + 1];
     let whole = vec![b'x'; MAX + 1];
     for bytes in [

@@ -25,7 +25,7 @@ async fn head(url: &str, headers: &[(&str, &str)]) -> (Head, String) {
 }
 
 #[tokio::test]
-async fn a_handshake_says_what_it_must() {
+async fn handshake_sends_the_required_headers() {
     let (head, host) = head("ws://HOST/a/ws?k=1", &[]).await;
     assert_eq!(head.line, "GET /a/ws?k=1 HTTP/1.1");
     let agent = concat!("narrows/", env!("CARGO_PKG_VERSION"));
@@ -49,7 +49,7 @@ async fn a_handshake_says_what_it_must() {
 }
 
 #[tokio::test]
-async fn configured_headers_are_added_where_they_break_nothing() {
+async fn configured_headers_are_added_unless_reserved() {
     let headers = [
         ("x-a", "1"),
         ("x-a", "2"),
@@ -80,7 +80,7 @@ async fn configured_headers_are_added_where_they_break_nothing() {
 }
 
 #[tokio::test]
-async fn a_configured_subprotocol_is_offered_instead() {
+async fn configured_subprotocol_replaces_the_default() {
     let server = WsTestServer::start().await;
     let mut settings = server.settings();
     let name = "sec-websocket-protocol".parse().unwrap();
@@ -98,7 +98,7 @@ async fn a_configured_subprotocol_is_offered_instead() {
 }
 
 #[tokio::test]
-async fn a_server_without_subprotocols_is_asked_without() {
+async fn server_without_subprotocols_is_retried_without() {
     for configured in [None, Some("a, b")] {
         let server = WsTestServer::start().await;
         let mut settings = server.settings();
@@ -124,7 +124,7 @@ async fn a_server_without_subprotocols_is_asked_without() {
 }
 
 #[tokio::test]
-async fn what_comes_with_the_handshake_is_not_lost() {
+async fn frames_sent_with_the_handshake_are_read() {
     let server = WsTestServer::start().await;
     let serving = async {
         let asked = server.accept().await;
@@ -165,7 +165,7 @@ async fn refusal(answer: impl Fn(&HandshakeRequest) -> String) -> String {
 }
 
 #[tokio::test]
-async fn a_refused_handshake_is_told() {
+async fn refused_handshake_is_reported() {
     for (status, kind) in [
         ("400 Bad Request", "WrongTransport"),
         ("404 Not Found", "WrongTransport"),
@@ -185,7 +185,7 @@ async fn a_refused_handshake_is_told() {
 }
 
 #[tokio::test]
-async fn a_handshake_that_is_none_is_told() {
+async fn invalid_handshake_is_reported() {
     let with = |what: &'static str, instead: &'static str| {
         move |asked: &HandshakeRequest| asked.agreement("mcp").replace(what, instead)
     };
@@ -205,7 +205,7 @@ async fn a_handshake_that_is_none_is_told() {
 }
 
 #[tokio::test]
-async fn nobody_there_and_no_url() {
+async fn refused_connection_and_invalid_url_are_reported() {
     let mut settings = WsTestServer::start().await.settings();
     let (listener, _port) = listen();
     let url = format!("ws://{}/ws", listener.local_addr().unwrap());

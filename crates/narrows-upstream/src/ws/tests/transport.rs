@@ -32,7 +32,7 @@ async fn check(server: &WsTestServer, url: &str, connector: Connector) -> Head {
 }
 
 #[tokio::test]
-async fn wss_is_spoken_to_whom_we_trust() {
+async fn wss_uses_trusted_roots_only() {
     let server = WsTestServer::start().await;
     let (port, trusting, _front) = fronts::tls(server.address).await;
     let url = format!("wss://localhost:{port}/ws");
@@ -51,7 +51,7 @@ async fn wss_is_spoken_to_whom_we_trust() {
 }
 
 #[tokio::test]
-async fn a_proxy_passes_the_bytes_on_and_keeps_its_credentials() {
+async fn proxy_tunnels_bytes_and_keeps_its_credentials() {
     let server = WsTestServer::start().await;
     let (port, trusting, _front) = fronts::tls(server.address).await;
     let mut plain = fronts::proxy(server.address).await;

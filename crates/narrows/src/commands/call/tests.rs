@@ -3,7 +3,7 @@ use narrows_wire::Raw;
 use super::params;
 
 #[test]
-fn the_goal_goes_with_the_call_and_beside_the_arguments() {
+fn goal_is_sent_beside_the_arguments() {
     let arguments = Raw::from_static(r#"{"n":1.0}"#);
     assert_eq!(
         params("a__b", None, &arguments).as_str(),

@@ -110,7 +110,7 @@ fn check_on(offered: &EndpointTools, name: &str, expected: &str) {
 }
 
 #[test]
-fn why_a_tool_is_there_or_not() {
+fn why_explains_availability() {
     check("files__read", "available: tool 'read' of server 'files'");
     check(
         "files/read",
@@ -148,7 +148,7 @@ fn why_a_tool_is_there_or_not() {
 }
 
 #[test]
-fn why_a_tool_is_hidden() {
+fn why_explains_hidden_tools() {
     let reason = "not offered: `!files/w*` of preset 'review' forbids it";
     for name in ["files__write", "files/write", "write"] {
         check(name, reason);
@@ -167,7 +167,7 @@ fn why_a_tool_is_hidden() {
 }
 
 #[test]
-fn where_tools_are_on_an_endpoint_that_does_not_list_them() {
+fn why_explains_unlisted_tools() {
     let lazy = offered(Expose::Lazy, &["inspect", "exec"]);
     let through = "tool 'read' of server 'files' is available \
                    through exec(server_name: \"files\", tool_name: \"read\")";
@@ -181,7 +181,7 @@ fn where_tools_are_on_an_endpoint_that_does_not_list_them() {
 }
 
 #[test]
-fn where_the_own_tools_of_the_gateway_are() {
+fn why_explains_the_gateways_own_tools() {
     let recover = "the gateway's own tool that recovers text cut from results";
     check("recover_text", &format!("available: {recover}"));
     let lazy = offered(Expose::Lazy, &["inspect", "exec"]);

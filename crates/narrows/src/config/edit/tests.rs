@@ -64,7 +64,7 @@ const COMMENTED: &str = r#"// what we use
 "#;
 
 #[test]
-fn a_server_is_added_behind_the_last_remark() {
+fn server_is_added_after_the_last_comment() {
     let entry = json!({ "command": "uvx", "args": ["git"], "env": { "A": "${A}" } });
     check(
         COMMENTED,
@@ -95,7 +95,7 @@ fn a_server_is_added_behind_the_last_remark() {
 }
 
 #[test]
-fn a_comma_comes_before_the_remark() {
+fn comma_precedes_the_comment() {
     check(
         "{\n  \"servers\": {\n    \"a\": { \"command\": \"a\" } // first\n  }\n}",
         add("b", json!({})),
@@ -110,7 +110,7 @@ fn a_comma_comes_before_the_remark() {
 }
 
 #[test]
-fn a_server_is_replaced_member_by_member() {
+fn server_is_replaced_member_by_member() {
     check(
         COMMENTED,
         replace(
@@ -137,7 +137,7 @@ fn a_server_is_replaced_member_by_member() {
 }
 
 #[test]
-fn a_server_is_removed_and_remarks_stay() {
+fn server_removal_keeps_comments() {
     check(
         COMMENTED,
         remove("files"),
@@ -157,7 +157,7 @@ fn a_server_is_removed_and_remarks_stay() {
 }
 
 #[test]
-fn the_last_of_several_takes_the_comma_before_it_along() {
+fn removing_the_last_member_removes_the_comma_before() {
     check(
         r#"{"mcpServers":{"a":{},"b":{}}}"#,
         remove("b"),
@@ -171,7 +171,7 @@ fn the_last_of_several_takes_the_comma_before_it_along() {
 }
 
 #[test]
-fn a_text_in_one_line_stays_in_one() {
+fn single_line_text_stays_on_one_line() {
     check(
         r#"{ "mcpServers": { "a": { "command": "a" } } }"#,
         add("b", json!({ "command": "b", "args": [1] })),
@@ -187,7 +187,7 @@ fn a_text_in_one_line_stays_in_one() {
 }
 
 #[test]
-fn lists_name_their_servers() {
+fn servers_in_arrays_are_found_by_id() {
     check(
         r#"{ "servers": [ { "id": "a", "command": ["x"] } ] }"#,
         add("b", json!({ "command": "b" })),
@@ -213,7 +213,7 @@ fn lists_name_their_servers() {
 }
 
 #[test]
-fn servers_are_switched_by_the_key_they_have() {
+fn servers_are_toggled_by_their_existing_key() {
     let on = |entry: &str, enabled: bool, expected: Expect| {
         let text = format!(r#"{{"mcpServers": {{"a": {entry}}}}}"#);
         check(&text, enable("a", enabled), expected);
@@ -251,7 +251,7 @@ fn servers_are_switched_by_the_key_they_have() {
 }
 
 #[test]
-fn presets_and_who_has_them() {
+fn presets_and_their_assignments_are_edited() {
     check(
         "{\r\n\t\"mcpServers\": {}\r\n}\r\n",
         put_preset("review", json!({ "tools": ["*/read_*"] })),
@@ -285,7 +285,7 @@ fn presets_and_who_has_them() {
 }
 
 #[test]
-fn a_preset_of_its_own_file_keeps_its_remarks() {
+fn preset_file_keeps_its_comments() {
     let entry = json!({ "tools": ["*/*"], "name": "All" });
     let edited = preset_file("{\n  // why\n  \"name\": \"All\"\n}\n", &entry);
     let expected = "{\n  // why\n  \"name\": \"All\",\n  \"tools\": [\"*/*\"]\n}\n";
@@ -295,7 +295,7 @@ fn a_preset_of_its_own_file_keeps_its_remarks() {
 }
 
 #[test]
-fn what_cannot_be_changed_so() {
+fn impossible_changes_are_rejected() {
     let text = r#"{ "mcpServers": { "a": {}, "b": 5 }, "presets": 1, "endpoints": { "x": [] } }"#;
     for (change, expected) in [
         (add("a", json!({})), "server 'a' exists"),
@@ -335,7 +335,7 @@ fn what_cannot_be_changed_so() {
 }
 
 #[test]
-fn a_byte_order_mark_stays_in_front() {
+fn byte_order_mark_is_kept() {
     check(
         "\u{feff}{}",
         add("a", json!({})),
@@ -344,7 +344,7 @@ fn a_byte_order_mark_stays_in_front() {
 }
 
 #[test]
-fn ten_thousand_levels_are_refused() {
+fn ten_thousand_levels_are_rejected() {
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     let text = format!(r#"{{ "mcpServers": {{}}, "x": {deep} }}"#);
     let edited = edit(&text, &add("a", json!({})));

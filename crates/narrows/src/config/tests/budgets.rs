@@ -39,7 +39,7 @@ fn shape(text: &str) -> ShapeChoice {
 }
 
 #[test]
-fn every_form_of_a_shape() {
+fn every_shape_format_is_parsed() {
     assert_eq!(shape("null"), OPEN);
     assert_eq!(shape("false"), OFF);
     assert_eq!(shape("true"), ON);
@@ -65,13 +65,13 @@ fn every_form_of_a_shape() {
 }
 
 #[test]
-fn a_mask_alone_says_nothing_of_endpoints() {
+fn mask_alone_does_not_enable_endpoint_shaping() {
     assert_eq!(shape(r#"{"mask": {"max_chars": 9000}}"#), OPEN);
     assert_eq!(shape(r#"{"mask": {}, "prune": {}}"#), ON);
 }
 
 #[test]
-fn a_shape_stands_in_four_places() {
+fn shape_is_read_at_all_four_levels() {
     let checked = checked(
         r#"{"mcpServers": {
                 "files": {"command": "x", "shape": {"max_chars": 2000},
@@ -109,7 +109,7 @@ fn a_shape_stands_in_four_places() {
 }
 
 #[test]
-fn the_mask_of_a_server_goes_over_that_of_the_top_key_by_key() {
+fn server_mask_overrides_top_level_key_by_key() {
     let masks = |top: &str, server: &str| {
         let text = format!(
             r#"{{"mcpServers": {{"a": {{"command": "x"{server}}}, "b": {{"command": "x"}}}}{top}}}"#
@@ -133,7 +133,7 @@ fn the_mask_of_a_server_goes_over_that_of_the_top_key_by_key() {
 }
 
 #[test]
-fn a_timeout_that_is_given_counts_on_the_route_too() {
+fn request_timeout_applies_to_the_forward_route() {
     let timeout = |server: &str, top: &str| {
         let text = format!(r#"{{"mcpServers": {{"a": {{"command": "x"{server}}}}}{top}}}"#);
         checked(&text).gateway.upstreams[0].rpc_timeout.as_secs()
@@ -146,7 +146,7 @@ fn a_timeout_that_is_given_counts_on_the_route_too() {
 }
 
 #[test]
-fn what_is_wrong_with_shapes() {
+fn invalid_shapes_are_reported() {
     check(
         r#"{"mcpServers": {"demo": {"type": "builtin", "shape": {"max_chars": 999, "binary": "notes"}, "tools": {"echo": {"shape": "off"}}}},
             "endpoints": {"small": {"shape": {"max_chars": 1.5, "goal_param": "yes", "max_char": 5}}},
@@ -194,7 +194,7 @@ fn what_is_wrong_with_shapes() {
 }
 
 #[test]
-fn what_has_no_effect_in_a_shape_is_told() {
+fn ineffective_shape_keys_are_reported() {
     check(
         r#"{"mcpServers": {"demo": {"type": "builtin", "shape": {"mask": {"max_chars": 0}}, "tools": {"echo": {"shape": {"mask": {"max_chars": 5000}}}}}},
             "endpoints": {"small": {"shape": {"mask": {}}}},
@@ -218,7 +218,7 @@ fn what_has_no_effect_in_a_shape_is_told() {
 }
 
 #[test]
-fn a_mask_that_keeps_more_than_it_allows_is_told() {
+fn mask_that_keeps_more_than_its_limit_is_reported() {
     check(
         r#"{"mcpServers": {"demo": {"type": "builtin", "shape": {"mask": {"head_chars": 5000}}},
                            "pruner": {"type": "builtin", "shape": {"mask": {"max_chars": 4001}}}},
@@ -245,7 +245,7 @@ fn recovery_path(path: &str) -> Option<PathBuf> {
 }
 
 #[test]
-fn the_folder_of_what_was_cut_is_found_like_any_other() {
+fn recovery_path_is_resolved_like_other_paths() {
     assert_eq!(recovery_path("null"), None);
     let paths = [
         (r#""cut""#, "/etc/n/cut"),
@@ -268,7 +268,7 @@ fn the_folder_of_what_was_cut_is_found_like_any_other() {
 }
 
 #[test]
-fn what_is_wrong_with_recovery() {
+fn invalid_recovery_settings_are_reported() {
     check(
         r#"{"mcpServers": {"demo": {"type": "builtin"}},
             "recovery": {"ttl_s": 0, "max_bytes": 1048575, "path": "${NOT_SET}/${NEITHER}"}}"#,
@@ -320,7 +320,7 @@ fn what_is_wrong_with_recovery() {
 }
 
 #[test]
-fn without_a_configuration_the_route_knows_four_servers_more() {
+fn forward_route_has_four_default_servers() {
     let gateway = built_in(&Environment::default()).checked.gateway;
     let servers = gateway.rpc_servers.iter().map(|server| {
         assert_eq!(server.remote.protocol, RemoteProtocol::Rpc);

@@ -23,7 +23,7 @@ fn digest(token: &str) -> String {
 }
 
 #[test]
-fn what_is_written_down_arrives() {
+fn client_settings_are_parsed() {
     let (a, b, admin) = (digest("a"), digest("b").to_uppercase(), digest("admin"));
     let b = b.replace("SHA256", "sha256");
     let checked = checked(&format!(
@@ -80,7 +80,7 @@ fn what_is_written_down_arrives() {
 }
 
 #[test]
-fn without_a_word_everybody_comes_in_and_nobody_operates_from_afar() {
+fn without_clients_access_is_open_and_admin_local() {
     let checked = checked(r#"{"mcpServers": {"a": {"command": "x"}}}"#);
     assert_eq!(checked.gateway.clients, []);
     assert_eq!(checked.admin, AdminChecked::default());
@@ -96,7 +96,7 @@ fn without_a_word_everybody_comes_in_and_nobody_operates_from_afar() {
 }
 
 #[test]
-fn what_is_no_digest_is_not_repeated() {
+fn invalid_digest_is_not_repeated() {
     let token = "nrw_Jq2mVx8ZkR4cY7wP1nLs6Jd3GfH5aUeB0oCiM9tXyz1";
     let short = &digest("x")[..70];
     let other = digest("x").replace("sha256", "md5");
@@ -122,7 +122,7 @@ fn what_is_no_digest_is_not_repeated() {
 }
 
 #[test]
-fn what_is_wrong_with_clients() {
+fn invalid_clients_are_reported() {
     let (a, empty) = (digest("a"), digest(""));
     check(
         &file(&format!(
@@ -208,7 +208,7 @@ fn what_is_wrong_with_clients() {
 }
 
 #[test]
-fn doors_that_are_not_there_are_told_and_what_is_no_door_is_wrong() {
+fn unknown_and_invalid_entrypoints_are_reported() {
     let a = digest("a");
     check(
         &file(&format!(
@@ -255,7 +255,7 @@ fn doors_that_are_not_there_are_told_and_what_is_no_door_is_wrong() {
 }
 
 #[test]
-fn a_token_is_for_one_thing() {
+fn token_must_be_unique() {
     let a = digest("a");
     let text = file(&format!(
         r#"{{"a": {{"token": "{a}"}}}}, "admin": {{"token": "{a}", "remot": true}}"#
@@ -274,7 +274,7 @@ fn a_token_is_for_one_thing() {
 }
 
 #[test]
-fn there_are_no_more_clients_than_can_be_looked_at() {
+fn number_of_clients_is_limited() {
     let clients = |count: usize| {
         let client = |n: usize| format!(r#""c{n}": {{"token": "{}"}}"#, digest(&n.to_string()));
         let all: Vec<String> = (0..count).map(client).collect();
@@ -289,7 +289,7 @@ fn there_are_no_more_clients_than_can_be_looked_at() {
 }
 
 #[test]
-fn the_example_of_the_page_is_read_without_a_word() {
+fn documented_example_has_no_warnings() {
     let page = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/access.md"));
     let (_, rest) = page.split_once("```jsonc\n").expect("an example");
     let (example, _) = rest.split_once("```").expect("its end");

@@ -28,7 +28,7 @@ fn every_key_is_on_the_reference_page() {
 }
 
 #[test]
-fn the_examples_of_budgets_are_read_without_a_word() {
+fn budget_examples_have_no_warnings() {
     let (_, budgets) = PAGE
         .split_once("## Budgets on results")
         .expect("it is there");
@@ -47,7 +47,7 @@ fn the_examples_of_budgets_are_read_without_a_word() {
 }
 
 #[test]
-fn the_examples_of_endpoints_and_presets_are_read_without_a_word() {
+fn endpoint_and_preset_examples_have_no_warnings() {
     let presets = include_str!(concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../docs/presets.md"
@@ -82,7 +82,7 @@ fn the_examples_of_endpoints_and_presets_are_read_without_a_word() {
 }
 
 #[test]
-fn the_example_of_health_checks_is_read_without_a_word() {
+fn health_check_example_has_no_warnings() {
     let page = include_str!(concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../docs/healing.md"
@@ -98,7 +98,7 @@ fn the_example_of_health_checks_is_read_without_a_word() {
 }
 
 #[test]
-fn every_transport_is_on_the_reference_page_with_an_example() {
+fn every_transport_has_a_documented_example() {
     let words = include_str!("../raw/values.rs").split("const WORDS: &[&str] = &[");
     let words = words.last().and_then(|rest| rest.split(']').next());
     let words = words.expect("the words");

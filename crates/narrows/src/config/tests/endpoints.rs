@@ -27,7 +27,7 @@ fn check(rest: &str, expected: Expect) {
 }
 
 #[test]
-fn the_lazy_endpoint_is_always_there_and_no_way_around_a_preset() {
+fn lazy_endpoint_always_exists_with_the_default_preset() {
     check(
         r#""endpoints": {}"#,
         expect![[r#"
@@ -74,7 +74,7 @@ fn the_lazy_endpoint_is_always_there_and_no_way_around_a_preset() {
 }
 
 #[test]
-fn broxys_default_preset_is_that_of_the_default_endpoint() {
+fn broxy_default_preset_applies_to_the_default_endpoint() {
     check(
         r#""defaultPresetId": "a", "endpoints": {"x": {}}"#,
         expect![[r#"
@@ -93,7 +93,7 @@ fn broxys_default_preset_is_that_of_the_default_endpoint() {
 }
 
 #[test]
-fn how_tools_are_told_of() {
+fn listing_settings_are_parsed() {
     check(
         r#""endpoints": {
             "s": {"expose": "search", "pin": ["demo/echo", "d*/count"], "encoding": "toon"},
@@ -108,7 +108,7 @@ fn how_tools_are_told_of() {
 }
 
 #[test]
-fn mcpxs_keys_at_the_top_are_for_all_endpoints() {
+fn mcpx_top_level_keys_apply_to_all_endpoints() {
     check(
         r#""schema_compression_enabled": false, "max_description_len": 9, "toon_compression_enabled": false,
             "toon_compression_min_size": 2, "schema_constraints": true,
@@ -136,7 +136,7 @@ fn mcpxs_keys_at_the_top_are_for_all_endpoints() {
 }
 
 #[test]
-fn pins_neither_forbid_nor_go_by_hints() {
+fn pins_are_plain_patterns_without_exclusions_or_hints() {
     check_problems(
         r#"{"mcpServers": {"demo": {"type": "builtin"}}, "endpoints": {"s": {"expose": "search",
             "pin": ["demo/echo", "!demo/x", "demo/@readonly", "@readonly", "demo/@x", "dem/a", "demo/a/b"]}}}"#,
@@ -161,7 +161,7 @@ fn pins_neither_forbid_nor_go_by_hints() {
 }
 
 #[test]
-fn what_is_wrong_with_them() {
+fn invalid_endpoints_are_reported() {
     check_problems(
         r#"{"mcpServers": {"demo": {"type": "builtin"}}, "presets": {"review": {"tools": []}}, "endpoints": {
             "default": {"preset": "revew", "expose": "lzay", "pin": ["demo/*"]},

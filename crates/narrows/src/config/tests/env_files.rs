@@ -39,7 +39,7 @@ impl Drop for ConfigFolder {
 const SERVER: &str = r#"{"mcpServers": {"a": {"command": "x", "envFile": ".env"}}}"#;
 
 #[test]
-fn the_variables_of_an_env_file_reach_the_server_and_env_wins() {
+fn env_file_variables_are_passed_and_env_overrides_them() {
     let text = "# a comment\n\nONE=first\nTWO = second # a remark\nexport THREE='a # b \\n $X'\n\
                 FOUR=\"a \\\"b\\\" \\\\ c\\nd\"\r\nFIVE=\nSIX=a#b\nSEVEN=\"two\nlines\"\nTWO=again\n";
     let files = ConfigFolder::with("env-wins", text);
@@ -57,7 +57,7 @@ fn the_variables_of_an_env_file_reach_the_server_and_env_wins() {
 }
 
 #[test]
-fn an_env_file_that_cannot_be_read_is_the_problem_of_its_server() {
+fn unreadable_env_file_affects_only_its_server() {
     let files = ConfigFolder::new("missing");
     let config = r#"{"mcpServers": {"a": {"command": "x", "envFile": ".env"}, "b": {"command": "y"},
         "c": {"command": "x", "envFile": ".env", "disabled": true}}}"#;
@@ -82,7 +82,7 @@ fn an_env_file_that_cannot_be_read_is_the_problem_of_its_server() {
 }
 
 #[test]
-fn a_line_of_an_env_file_that_is_no_variable_is_told_by_its_number() {
+fn invalid_env_file_line_is_reported_by_number() {
     let files = ConfigFolder::with(
         "lines",
         "GOOD=1\ns3cr3t\n=s3cr3t\nA B=s3cr3t\nLAST=\"s3cr3t\n",
@@ -120,7 +120,7 @@ fn a_line_of_an_env_file_that_is_no_variable_is_told_by_its_number() {
 }
 
 #[test]
-fn a_dollar_and_a_name_is_a_variable_where_it_is_the_whole_value() {
+fn dollar_name_is_expanded_only_as_a_whole_value() {
     check(
         r#"{"mcpServers": {
             "a": {"command": "x", "args": ["$TOKEN"], "env": {"A": "$TOKEN", "B": "x$TOKEN", "C": "$TOKEN "}},
@@ -140,7 +140,7 @@ fn a_dollar_and_a_name_is_a_variable_where_it_is_the_whole_value() {
 }
 
 #[test]
-fn a_working_directory_is_a_cwd() {
+fn working_directory_is_an_alias_of_cwd() {
     check(
         r#"{"mcpServers": {"a": {"command": "x", "workingDirectory": "w"}}}"#,
         expect![[r#"

@@ -13,7 +13,7 @@ fn check(flag: Option<&str>, variables: &[(&str, &str)], there: &[&str], expecte
 }
 
 #[test]
-fn the_flag_then_here_then_the_users_then_none() {
+fn flag_then_current_then_user_file_is_used() {
     let home = [("HOME", "/home/u")];
     let users = "/home/u/.config/narrows/narrows.json";
     check(Some("x.json"), &home, &["narrows.json"], Some("x.json"));

@@ -19,7 +19,7 @@ fn check_presets(presets: &str, expected: Expect) {
 }
 
 #[test]
-fn rules_arrive_as_they_are_written() {
+fn rules_are_parsed_as_written() {
     check_presets(
         r#"{"p": {"id": "p", "name": "For people", "description": "too",
             "tools": ["demo/*", "!demo/touch_*", "@readonly", "!demo/@destructive"],
@@ -32,7 +32,7 @@ fn rules_arrive_as_they_are_written() {
 }
 
 #[test]
-fn null_is_as_good_as_nothing_and_an_empty_list_is_none() {
+fn null_equals_absent_and_empty_list_allows_nothing() {
     check_presets(
         r#"{"null": {"tools": ["demo/*"], "prompts": null, "resources": []},
             "absent": {"tools": ["demo/*"], "resources": []}}"#,
@@ -44,7 +44,7 @@ fn null_is_as_good_as_nothing_and_an_empty_list_is_none() {
 }
 
 #[test]
-fn what_is_wrong_with_them() {
+fn invalid_presets_are_reported() {
     check(
         r#"{"mcpServers": {"a": {"type": "builtin", "name": "demo"}},
             "presets": {"a": {"id": "b", "tools": ["x", {"serverId": "a"}, 5, "a/", "@readable", "a/@"], "prompts": "none"},
@@ -95,7 +95,7 @@ fn what_is_wrong_with_them() {
 }
 
 #[test]
-fn a_misspelt_key_does_not_allow_more() {
+fn misspelt_key_does_not_allow_more() {
     check(
         r#"{"mcpServers": {"files": {"type": "builtin", "name": "demo"}},
             "presets": {"a": {"description": "for people", "//": "a remark", "tool": ["files/read"], "prompts": ["files/*"]},
@@ -127,7 +127,7 @@ fn a_misspelt_key_does_not_allow_more() {
 }
 
 #[test]
-fn servers_with_slashes_are_told_apart() {
+fn server_ids_with_slashes_are_distinguished() {
     check(
         r#"{"mcpServers": {"files": {"type": "builtin", "name": "demo"}, "io.github.x/a": {"type": "builtin", "name": "demo"}},
             "presets": {"p": {"tools": ["io.github.x/a/*", "io.github.x/b/*", "!io.github.x/b/y", "io.github.x/b/@readonly",
@@ -159,7 +159,7 @@ fn servers_with_slashes_are_told_apart() {
 }
 
 #[test]
-fn what_would_surprise() {
+fn surprising_rules_are_reported() {
     check(
         r#"{"mcpServers": {"files": {"type": "builtin", "name": "demo"}, "io.x/y": {"type": "builtin", "name": "demo"}},
             "presets": {"forbids": {"tools": ["!files/write_*", {"serverId": "files", "toolName": "x", "enabled": false}]},
@@ -189,7 +189,7 @@ fn what_would_surprise() {
 }
 
 #[test]
-fn a_server_has_a_preset_for_its_own_ways_in() {
+fn server_may_have_a_preset_for_its_own_entrypoints() {
     let of = |preset: &str| {
         let text = format!(
             r#"{{"mcpServers": {{"a": {{"command": "x"{preset}}}}}, "presets": {{"p": {{}}}}}}"#
@@ -214,7 +214,7 @@ fn a_server_has_a_preset_for_its_own_ways_in() {
 }
 
 #[test]
-fn broxys_presets_are_beside_its_configuration() {
+fn broxy_presets_are_found_beside_its_configuration() {
     check(
         r#"{"mcpServers": {}, "defaultPresetId": "dev"}"#,
         expect![[r#"
@@ -256,7 +256,7 @@ fn outcome(folder: &Folder, rest: &str, environment: &Environment) -> String {
 }
 
 #[test]
-fn a_folder_of_presets() {
+fn preset_folder_is_read() {
     check_files(
         r#""preset_dir": "presets", "endpoints": {"default": {"preset": "dev"}}"#,
         &[
@@ -280,7 +280,7 @@ fn a_folder_of_presets() {
 }
 
 #[test]
-fn files_that_cannot_be_used_are_skipped() {
+fn unusable_files_are_skipped() {
     let large = vec![b' '; 1024 * 1024 + 1];
     let deep = "[".repeat(100_000);
     check_files(
@@ -335,7 +335,7 @@ fn files_that_cannot_be_used_are_skipped() {
 }
 
 #[test]
-fn nothing_is_allowed_where_the_file_of_a_preset_is_skipped() {
+fn endpoint_with_a_skipped_preset_allows_nothing() {
     check_files(
         r#""preset_dir": "presets", "endpoints": {"default": {"preset": "broken"}}"#,
         &[("preset_broken.json", b"{")],
@@ -349,7 +349,7 @@ fn nothing_is_allowed_where_the_file_of_a_preset_is_skipped() {
 }
 
 #[test]
-fn what_is_no_file_is_skipped_and_what_leads_to_one_is_read() {
+fn non_files_are_skipped_and_links_followed() {
     let folder = Folder::new();
     let presets = folder.file("presets");
     std::fs::create_dir_all(presets.join("preset_folder.json")).expect("a folder can be made");
@@ -373,7 +373,7 @@ fn what_is_no_file_is_skipped_and_what_leads_to_one_is_read() {
 }
 
 #[test]
-fn a_folder_that_is_not_there() {
+fn unreadable_preset_folder_is_reported() {
     check_files(
         r#""preset_dir": "preset", "endpoints": {"default": {"preset": "dev"}}"#,
         &[],
@@ -402,7 +402,7 @@ fn a_folder_that_is_not_there() {
 }
 
 #[test]
-fn a_thousand_files_are_read() {
+fn a_thousand_preset_files_are_read() {
     let folder = Folder::new();
     let presets = folder.file("presets");
     std::fs::create_dir(&presets).expect("a folder can be made");
@@ -427,7 +427,7 @@ fn a_thousand_files_are_read() {
 }
 
 #[test]
-fn paths_in_messages_are_as_the_configuration_is_named() {
+fn paths_in_messages_follow_the_configuration_path() {
     let folder = Folder::new();
     let presets = folder.file("presets");
     std::fs::create_dir(&presets).expect("a folder can be made");

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check;
 
 #[test]
-fn what_is_missing() {
+fn missing_keys_are_reported() {
     check(
         r#"{"mcpServers": {"a": {}}}"#,
         expect![[r#"
@@ -57,7 +57,7 @@ fn what_is_missing() {
 }
 
 #[test]
-fn what_contradicts_itself() {
+fn contradicting_keys_are_reported() {
     check(
         r#"{"mcpServers": {"a": {"command": "x", "url": "http://x"}}}"#,
         expect![[r#"
@@ -101,7 +101,7 @@ fn what_contradicts_itself() {
 }
 
 #[test]
-fn duplicates() {
+fn duplicate_keys_are_reported() {
     check(
         r#"{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}"#,
         expect![[r#"
@@ -140,7 +140,7 @@ fn duplicates() {
 }
 
 #[test]
-fn urls_and_headers() {
+fn invalid_urls_and_headers_are_reported() {
     check(
         r#"{"mcpServers": {
             "a": {"url": "example.test"}, "b": {"url": "ftp://example.test"}, "c": {"url": "http://"},
@@ -180,7 +180,7 @@ fn urls_and_headers() {
 }
 
 #[test]
-fn wrong_types_are_told_all_at_once() {
+fn all_wrong_types_are_reported_at_once() {
     check(
         r#"{"mcpServers": {"a": {
             "command": 5, "args": "-y", "env": {"K": 1, "L": true}, "cwd": [], "enabled": "yes",
@@ -263,7 +263,7 @@ fn unknown_keys_are_warnings() {
 }
 
 #[test]
-fn keys_that_others_would_apply_are_told() {
+fn unsupported_keys_of_other_programs_are_reported() {
     check(
         r#"{"mcpServers": {"a": {"command": "x", "excludeTools": ["rm"], "oauth": {"clientId": "x"}}}, "auth_token": "x"}"#,
         expect![[r#"

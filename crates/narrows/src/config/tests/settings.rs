@@ -23,7 +23,7 @@ pub(super) fn checked(text: &str) -> CheckedConfig {
 }
 
 #[test]
-fn defaults_are_those_of_the_gateway() {
+fn defaults_match_the_gateway() {
     let checked = checked(r#"{"mcpServers": {"a": {"command": "x"}}}"#);
     let server = &checked.gateway.upstreams[0];
     assert_eq!(server.upstream.request_timeout, Duration::from_secs(300));
@@ -39,7 +39,7 @@ fn defaults_are_those_of_the_gateway() {
 }
 
 #[test]
-fn health_checks_are_set_at_the_top_and_for_servers_key_by_key() {
+fn health_checks_are_merged_key_by_key() {
     let health = |top: &str, own: &str| {
         let text = format!(r#"{{"mcpServers": {{"a": {{"command": "x" {own}}}}} {top}}}"#);
         checked(&text).gateway.upstreams[0].upstream.health
@@ -70,7 +70,7 @@ fn health_checks_are_set_at_the_top_and_for_servers_key_by_key() {
 }
 
 #[test]
-fn health_checks_have_limits() {
+fn health_check_values_are_limited() {
     check(
         r#"{"mcpServers": {"a": {"command": "x", "health": {"interval_s": 0.9, "timeout_s": 0.01, "failures": 0}}},
             "health": {"interval_s": 0, "busy_s": -1}}"#,
@@ -97,7 +97,7 @@ fn health_checks_have_limits() {
 }
 
 #[test]
-fn what_is_set_arrives() {
+fn settings_are_parsed() {
     let checked = checked(
         r#"{"mcpServers": {"a": {"command": "x", "sharing": "session", "max_links": 2,
                 "startup_timeout_s": 1.5, "connect_timeout_s": 2, "request_timeout_s": 3}},
@@ -151,7 +151,7 @@ fn what_is_set_arrives() {
 }
 
 #[test]
-fn a_quarter_of_the_memory_holds_a_message() {
+fn quarter_of_the_memory_must_hold_a_message() {
     let text = |limits: &str| format!(r#"{{"mcpServers": {{}}, "limits": {limits}}}"#);
     let limits = checked(&text(r#"{"max_message_bytes": 100000000}"#))
         .gateway
@@ -170,7 +170,7 @@ fn a_quarter_of_the_memory_holds_a_message() {
 }
 
 #[test]
-fn a_timeout_of_another_client_is_seconds_or_milliseconds() {
+fn foreign_timeout_is_read_as_seconds_or_milliseconds() {
     let timeout = |server: &str, top: &str| {
         let text = format!(r#"{{"mcpServers": {{"a": {{"command": "x"{server}}}}}{top}}}"#);
         checked(&text).gateway.upstreams[0].upstream.request_timeout
@@ -195,7 +195,7 @@ fn a_timeout_of_another_client_is_seconds_or_milliseconds() {
 }
 
 #[test]
-fn what_is_wrong_with_them() {
+fn invalid_settings_are_reported() {
     check(
         r#"{"mcpServers": {}, "listen": "7420", "list_wait_s": -1, "allowed_hosts": ["http://x", "a@b"],
             "allowed_origins": ["app.test", "https://app.test/"], "limits": {"max_sessions": 0, "session_idle_s": 0, "max_session": 1},
@@ -254,7 +254,7 @@ fn what_is_wrong_with_them() {
 }
 
 #[test]
-fn children_get_the_usual_variables_and_what_is_asked_for() {
+fn children_inherit_default_and_requested_variables() {
     let names = |inherit: &str| {
         let text = format!(
             r#"{{"mcpServers": {{"a": {{"command": "x", "env": {{"OWN": "1", "PATH": "/own"}}, "inherit_env": {inherit}}}}}}}"#
@@ -286,7 +286,7 @@ fn children_get_the_usual_variables_and_what_is_asked_for() {
 }
 
 #[test]
-fn lower_case_proxy_variables_come_first() {
+fn lower_case_proxy_variables_take_precedence() {
     let environment: Environment = [
         ("http_proxy", "low"),
         ("HTTP_PROXY", "HIGH"),
@@ -303,7 +303,7 @@ fn lower_case_proxy_variables_come_first() {
 }
 
 #[test]
-fn an_endpoint_with_the_name_of_a_fixed_path_is_warned_of() {
+fn endpoint_named_like_a_fixed_path_is_reported() {
     let outcome = super::outcome(
         r#"{"mcpServers": {"a": {"command": "x"}}, "endpoints": {"api": {}, "apis": {}}}"#,
     );

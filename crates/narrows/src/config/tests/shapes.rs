@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check;
 
 #[test]
-fn claude_and_cursor() {
+fn claude_and_cursor_files_are_read() {
     check(
         r#"{
             // comments and trailing commas are fine
@@ -24,7 +24,7 @@ fn claude_and_cursor() {
 }
 
 #[test]
-fn broxy() {
+fn broxy_file_is_read() {
     check(
         r#"{ "requestTimeoutSeconds": 10, "defaultPresetId": "p", "presets": {"p": {"tools": []}}, "mcpServers": {
             "a": { "name": "A server", "enabled": true, "transport": "stdio", "command": "a", "env": {"K": "{TOKEN}"} },
@@ -37,7 +37,7 @@ fn broxy() {
 }
 
 #[test]
-fn vs_code() {
+fn vs_code_file_is_read() {
     check(
         r#"{ "inputs": [{"type": "promptString", "id": "k", "password": true}],
             "servers": {
@@ -54,7 +54,7 @@ fn vs_code() {
 }
 
 #[test]
-fn a_list_with_ids_and_command_arrays() {
+fn server_list_with_command_arrays_is_read() {
     check(
         r#"{ "servers": [
             { "id": "everything", "command": ["npx", "server-everything"], "env": {}, "startup_timeout": 20, "shutdown_grace": 3 },
@@ -67,7 +67,7 @@ fn a_list_with_ids_and_command_arrays() {
 }
 
 #[test]
-fn mcpx() {
+fn mcpx_file_is_read() {
     check(
         r#"{ "mcp_servers": [
             { "name": "filesystem", "command": "npx", "args": ["-y", "x"], "type": "stdio", "env": null, "url": null },
@@ -81,7 +81,7 @@ fn mcpx() {
 }
 
 #[test]
-fn several_shapes_in_one_file_keep_the_order_of_the_file() {
+fn mixed_formats_keep_the_file_order() {
     check(
         r#"{ "servers": [{"id": "one", "command": "a"}], "mcpServers": {"two": {"command": "b"}} }"#,
         expect![[r#"
@@ -92,7 +92,7 @@ fn several_shapes_in_one_file_keep_the_order_of_the_file() {
 }
 
 #[test]
-fn wrong_structures() {
+fn invalid_structures_are_reported() {
     check(
         "[]",
         expect![[r#"
@@ -168,7 +168,7 @@ fn wrong_structures() {
 }
 
 #[test]
-fn bad_json() {
+fn invalid_json_is_reported() {
     check(
         "",
         expect![[r#"

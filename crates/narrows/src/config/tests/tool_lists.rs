@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::settings::checked;
 
 #[test]
-fn a_suggestion_never_means_the_opposite() {
+fn suggestions_never_invert_the_meaning() {
     super::check(
         r#"{"mcpServers": {"a": {"command": "x", "denyTools": ["t"], "disallowedTools": ["t"],
             "enableTools": ["t"], "excludedTools": ["t"]}}}"#,
@@ -27,7 +27,7 @@ fn a_suggestion_never_means_the_opposite() {
 }
 
 #[test]
-fn the_words_of_codex_are_tool_lists() {
+fn codex_keys_are_tool_lists() {
     let checked = checked(
         r#"{"mcpServers": {
             "a": {"command": "x", "enabled_tools": ["t"], "disabled_tools": ["u"]},

@@ -15,7 +15,7 @@ fn check(server: &str, expected: Expect) {
 }
 
 #[test]
-fn every_word_is_understood() {
+fn every_transport_name_is_accepted() {
     super::check(
         r#"{"mcpServers": {
             "a": {"type": "stdio", "command": "x"},
@@ -48,7 +48,7 @@ fn every_word_is_understood() {
 }
 
 #[test]
-fn without_a_word_the_other_keys_say_it() {
+fn transport_is_inferred_from_other_keys() {
     check(
         r#""command": "x""#,
         expect![[r#"
@@ -100,7 +100,7 @@ fn without_a_word_the_other_keys_say_it() {
 }
 
 #[test]
-fn a_url_fits_the_type() {
+fn url_scheme_must_match_the_type() {
     check(
         r#""type": "http", "url": "wss://x/""#,
         expect![[r#"
@@ -205,7 +205,7 @@ fn reported(server: &str) -> String {
 }
 
 #[test]
-fn a_port_that_is_none_is_an_error_and_not_left_out() {
+fn invalid_port_is_an_error() {
     check(
         r#""url": "http://127.0.0.1:181011/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}"#,
         expect![[r#"
@@ -237,7 +237,7 @@ fn a_port_that_is_none_is_an_error_and_not_left_out() {
 }
 
 #[test]
-fn what_stands_for_a_port_is_told_only_if_it_is_a_number() {
+fn invalid_port_is_quoted_only_if_numeric() {
     let ports = ["", "0", "99999", "181011", "18101x", "s3cr3t", "12345678"];
     let reported = ports.map(|port| reported(&format!(r#""url": "http://user:{port}/mcp""#)));
     expect![[r#"
@@ -253,7 +253,7 @@ fn what_stands_for_a_port_is_told_only_if_it_is_a_number() {
 }
 
 #[test]
-fn a_url_without_a_scheme_is_mended() {
+fn url_without_a_scheme_gets_a_suggestion() {
     let urls = [
         "localhost:18102/mcp",
         "127.0.0.1:8000/x",
@@ -306,7 +306,7 @@ fn a_url_without_a_scheme_is_mended() {
 }
 
 #[test]
-fn a_url_has_no_spaces_around_it() {
+fn spaces_around_a_url_are_reported() {
     let urls = [
         " http://x/",
         "http://x/ ",
@@ -326,7 +326,7 @@ fn a_url_has_no_spaces_around_it() {
 }
 
 #[test]
-fn what_is_no_scheme_is_not_told() {
+fn text_without_a_scheme_is_not_quoted() {
     check(
         r#""url": "/s3cr3t?to=http://x""#,
         expect![[r#"
@@ -354,7 +354,7 @@ fn what_is_no_scheme_is_not_told() {
 }
 
 #[test]
-fn a_server_at_an_address_needs_one() {
+fn remote_server_requires_a_url() {
     check(
         r#""type": "http""#,
         expect![[r#"
@@ -474,7 +474,7 @@ fn rpc_servers_are_always_shared() {
 }
 
 #[test]
-fn keys_of_stdio_mean_nothing_elsewhere() {
+fn stdio_keys_are_reported_on_other_transports() {
     let keys = r#""command": "x", "args": [], "stdio_mode": "newline""#;
     for kind in ["http", "sse", "rpc"] {
         let outcome = super::outcome(&format!(
@@ -517,7 +517,7 @@ fn keys_of_stdio_mean_nothing_elsewhere() {
 }
 
 #[test]
-fn a_server_that_is_left_out_has_its_transport_all_the_same() {
+fn skipped_server_keeps_its_transport() {
     let checked = checked(
         r#"{"mcpServers": {
             "a": {"url": "${NONE}"}, "b": {"url": "wss://${NONE}"}, "c": {"command": "${NONE}"},
@@ -540,7 +540,7 @@ fn a_server_that_is_left_out_has_its_transport_all_the_same() {
 }
 
 #[test]
-fn a_disabled_server_may_name_variables_that_are_not_set() {
+fn disabled_server_may_use_unset_variables() {
     check(
         r#""url": "http://${NONE}/mcp", "disabled": true"#,
         expect![[r#"
@@ -564,7 +564,7 @@ fn a_disabled_server_may_name_variables_that_are_not_set() {
 }
 
 #[test]
-fn what_the_file_says_is_told_from_what_follows() {
+fn declared_and_inferred_transports_are_distinguished() {
     let checked = checked(
         r#"{"mcpServers": {
             "a": {"url": "http://x"}, "b": {"url": "wss://x"}, "c": {"command": "x"},
@@ -580,7 +580,7 @@ fn what_the_file_says_is_told_from_what_follows() {
 }
 
 #[test]
-fn unknown_words_and_built_in_servers() {
+fn unknown_types_and_builtin_servers_are_reported() {
     super::check(
         r#"{"mcpServers": {"a": {"type": "htpp", "url": "http://x"}, "b": {"type": 5, "url": "http://x"}}}"#,
         expect![[r#"

@@ -29,7 +29,7 @@ fn unset(names: &[&str]) -> Result<&'static str, Unexpanded> {
 }
 
 #[test]
-fn every_form() {
+fn every_variable_form_is_expanded() {
     check_text("a ${TOKEN} b", Ok("a s3cr3t b"));
     check_text("${env:TOKEN}", Ok("s3cr3t"));
     check_text("${NONE:-other}", Ok("other"));
@@ -46,7 +46,7 @@ fn every_form() {
 }
 
 #[test]
-fn what_stays_as_it_is() {
+fn other_text_is_not_expanded() {
     check_text(
         "{NONE} {token} {} { {\"a\": 1}",
         Ok("{NONE} {token} {} { {\"a\": 1}"),
@@ -58,7 +58,7 @@ fn what_stays_as_it_is() {
 }
 
 #[test]
-fn what_is_not_set_or_not_understood() {
+fn unset_and_malformed_variables_are_reported() {
     check_text("${NONE}", unset(&["NONE"]));
     check_text("${ONE} ${TOKEN} ${env:TWO}", unset(&["ONE", "TWO"]));
     check_text("${", Err(Unexpanded::Malformed));
@@ -73,7 +73,7 @@ fn what_is_not_set_or_not_understood() {
 }
 
 #[test]
-fn a_server_whose_variable_is_not_set_is_left_out() {
+fn server_with_an_unset_variable_is_skipped() {
     check(
         r#"{"mcpServers": {
             "a": {"command": "${ONE}", "args": ["${TWO}", "${ONE}"], "env": {"K": "${THREE}"}},
@@ -108,7 +108,7 @@ fn a_server_whose_variable_is_not_set_is_left_out() {
 }
 
 #[test]
-fn where_variables_are_replaced() {
+fn variables_are_expanded_in_the_expected_places() {
     check(
         r#"{"mcpServers": {
             "a": {"command": "~/bin/${TOKEN}", "args": ["${TOKEN}", "{TOKEN}"], "env": {"K": "${TOKEN}{TOKEN}"}, "cwd": "sub/${TOKEN}"},
@@ -125,7 +125,7 @@ fn where_variables_are_replaced() {
 }
 
 #[test]
-fn what_cannot_be_replaced() {
+fn unsupported_variables_are_reported() {
     check(
         r#"{"mcpServers": {"a": {"command": "x", "args": ["${input:k}", "${TOKEN", "a\u0000b"]}}}"#,
         expect![[r#"
@@ -142,7 +142,7 @@ fn what_cannot_be_replaced() {
 }
 
 #[test]
-fn a_variable_of_an_editor_leaves_out_its_server_alone() {
+fn editor_variable_skips_only_its_server() {
     check(
         r#"{"mcpServers": {"a": {"command": "x", "args": ["${relativeFile}"]}, "b": {"command": "y"}}}"#,
         expect![[r#"

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn they_outlast_a_new_file() {
+async fn overlays_survive_a_new_file() {
     let fixture = LiveConfigFixture::new(FILE);
     let changed = fixture.memory(add("more")).await.expect("it fits");
     assert_eq!(changed.saved_to, None);
@@ -34,7 +34,7 @@ async fn they_outlast_a_new_file() {
 }
 
 #[tokio::test]
-async fn a_later_one_takes_the_place_of_a_former() {
+async fn later_overlay_replaces_the_earlier() {
     let fixture = LiveConfigFixture::new(FILE);
     let pruner = json!({ "type": "builtin", "name": "pruner" });
     for change in [
@@ -68,7 +68,7 @@ async fn a_later_one_takes_the_place_of_a_former() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_not_taken_up() {
+async fn invalid_overlay_is_rejected() {
     let fixture = LiveConfigFixture::new(FILE);
     let exists = Rejected::Exists {
         kind: "server",
@@ -98,7 +98,7 @@ async fn what_is_wrong_is_not_taken_up() {
 }
 
 #[tokio::test]
-async fn those_that_fit_no_more_are_dropped() {
+async fn stale_overlays_are_dropped() {
     let fixture = LiveConfigFixture::new(FILE);
     fixture
         .memory(enable("demo", false))
@@ -117,7 +117,7 @@ async fn those_that_fit_no_more_are_dropped() {
 }
 
 #[tokio::test]
-async fn a_broken_file_takes_none_of_them_away() {
+async fn invalid_file_keeps_all_overlays() {
     let fixture = LiveConfigFixture::new(FILE);
     fixture.memory(add("more")).await.expect("it fits");
     fixture.write("{");
@@ -130,7 +130,7 @@ async fn a_broken_file_takes_none_of_them_away() {
 }
 
 #[tokio::test]
-async fn presets_of_files_are_hidden_and_covered() {
+async fn file_presets_can_be_hidden_and_overridden() {
     let text = FILE.replace("\"presets\"", "\"preset_dir\": \"p\", \"presets\"");
     let fixture = LiveConfigFixture::with(
         &text,

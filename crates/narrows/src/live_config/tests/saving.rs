@@ -6,7 +6,7 @@ use super::super::disk::{self, WriteError};
 use super::*;
 
 #[tokio::test]
-async fn the_text_is_edited_and_no_second_change_follows() {
+async fn save_edits_the_text_without_a_second_change() {
     let fixture = LiveConfigFixture::new(FILE);
     let entry = json!({ "command": "x", "env": { "A": "${TOKEN}" } });
     let changed = fixture
@@ -26,7 +26,7 @@ async fn the_text_is_edited_and_no_second_change_follows() {
 }
 
 #[tokio::test]
-async fn what_somebody_saved_meanwhile_is_kept() {
+async fn save_keeps_concurrent_edits() {
     let fixture = LiveConfigFixture::new(FILE);
     let text = FILE.replace(
         "\"demo\":",
@@ -39,7 +39,7 @@ async fn what_somebody_saved_meanwhile_is_kept() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_broken_meanwhile_is_left_alone() {
+async fn invalid_file_is_not_overwritten() {
     let fixture = LiveConfigFixture::new(FILE);
     fixture.write("{ \"mcpServers\": {");
     let saved = fixture.save(add("more")).await;
@@ -49,7 +49,7 @@ async fn a_file_that_is_broken_meanwhile_is_left_alone() {
 }
 
 #[tokio::test]
-async fn what_would_be_wrong_is_not_written() {
+async fn invalid_change_is_not_saved() {
     let fixture = LiveConfigFixture::new(FILE);
     let saved = fixture.save(add_entry("x", json!({ "command": 5 }))).await;
     assert!(matches!(saved, Err(Rejected::Invalid(_))), "{saved:?}");
@@ -60,7 +60,7 @@ async fn what_would_be_wrong_is_not_written() {
 }
 
 #[tokio::test]
-async fn what_was_unsaved_of_the_same_thing_is_settled() {
+async fn save_includes_earlier_unsaved_changes() {
     let fixture = LiveConfigFixture::new(FILE);
     fixture.memory(add("more")).await.expect("it fits");
     let again = fixture.save(add("more")).await;
@@ -101,7 +101,7 @@ async fn what_was_unsaved_of_the_same_thing_is_settled() {
 }
 
 #[tokio::test]
-async fn links_and_rights_stay() {
+async fn save_keeps_links_and_permissions() {
     let fixture = LiveConfigFixture::with(FILE, &[("real/config.json", FILE)]);
     let real = fixture.folder.join("real/config.json");
     fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).expect("it is ours");
@@ -122,7 +122,7 @@ async fn links_and_rights_stay() {
 /// A name of maximum length leaves no room for a temporary file. It stands for a full disk or a
 /// folder without write permission, which tests as root cannot set up by permissions.
 #[tokio::test]
-async fn where_nothing_can_be_written_everything_stays() {
+async fn failed_write_changes_nothing() {
     let folder = folder();
     let path = folder.join("n".repeat(255));
     fs::write(&path, FILE).expect("it can be written");
@@ -140,7 +140,7 @@ async fn where_nothing_can_be_written_everything_stays() {
 }
 
 #[test]
-fn what_changed_at_the_last_moment_is_not_written_over() {
+fn file_changed_at_the_last_moment_is_not_overwritten() {
     let folder = folder();
     let path = folder.join("narrows.json");
     fs::write(&path, "theirs").expect("it can be written");
@@ -153,7 +153,7 @@ fn what_changed_at_the_last_moment_is_not_written_over() {
 }
 
 #[tokio::test]
-async fn presets_of_files_are_written_there() {
+async fn file_presets_are_saved_to_their_file() {
     let text = FILE.replace("\"presets\"", "\"preset_dir\": \"p\", \"presets\"");
     let own = "{\n  // mine\n  \"tools\": [\"demo/*\"]\n}\n";
     let fixture = LiveConfigFixture::with(&text, &[("p/preset_own.json", own)]);

@@ -22,7 +22,7 @@ fn hello() -> Value {
 }
 
 #[tokio::test]
-async fn a_token_opens_the_doors_of_its_client() {
+async fn token_grants_access_to_its_entrypoints() {
     let folder = Folder::new();
     let (token, mut entry) = make(&folder, &["cursor"]);
     entry["clients"]["cursor"]["endpoints"] = json!(["lazy", "servers/demo"]);
@@ -50,7 +50,7 @@ async fn a_token_opens_the_doors_of_its_client() {
 }
 
 #[tokio::test]
-async fn who_starts_the_program_needs_no_token() {
+async fn stdio_and_cli_need_no_token() {
     let folder = Folder::new();
     let (_, entry) = make(&folder, &["cursor"]);
     folder.write("narrows.json", config(&entry["clients"]));
@@ -64,7 +64,7 @@ async fn who_starts_the_program_needs_no_token() {
 }
 
 #[test]
-fn tokens_make_it_allowed_to_listen_beyond_this_machine() {
+fn tokens_allow_listening_on_other_interfaces() {
     let folder = Folder::new();
     let beyond = ["serve", "--listen", "0.0.0.0:0"];
     folder.write("narrows.json", config(&json!({ "anonymous": {} })));
@@ -83,7 +83,7 @@ fn tokens_make_it_allowed_to_listen_beyond_this_machine() {
 }
 
 #[test]
-fn a_token_in_place_of_its_digest_is_refused_and_not_shown() {
+fn token_instead_of_a_digest_is_rejected_and_not_shown() {
     let folder = Folder::new();
     let (token, _) = make(&folder, &["cursor"]);
     folder.write(

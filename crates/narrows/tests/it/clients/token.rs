@@ -6,7 +6,7 @@ use super::{config, make};
 use crate::program::Folder;
 
 #[test]
-fn a_token_is_printed_once_and_its_entry_is_taken_as_it_is() {
+fn printed_token_entry_is_accepted() {
     let folder = Folder::new();
     let (token, entry) = make(&folder, &["cursor"]);
     assert_eq!(token.len(), 47, "{token}");
@@ -25,7 +25,7 @@ fn a_token_is_printed_once_and_its_entry_is_taken_as_it_is() {
 }
 
 #[test]
-fn operators_have_tokens_of_another_kind() {
+fn admin_tokens_have_another_prefix() {
     let folder = Folder::new();
     let (token, entry) = make(&folder, &["--admin"]);
     assert!(token.starts_with("nra_") && token.len() == 47, "{token}");
@@ -37,7 +37,7 @@ fn operators_have_tokens_of_another_kind() {
 }
 
 #[test]
-fn the_digest_of_a_token_is_that_of_its_entry() {
+fn printed_digest_matches_the_token() {
     let folder = Folder::new();
     let (token, entry) = make(&folder, &["cursor"]);
     for input in [token.clone(), format!("{token}\n"), format!("{token}\r\n")] {
@@ -57,7 +57,7 @@ fn the_digest_of_a_token_is_that_of_its_entry() {
 }
 
 #[test]
-fn what_is_no_token_has_no_digest_and_is_not_repeated() {
+fn invalid_token_is_rejected_and_not_repeated() {
     let folder = Folder::new();
     let long = "x".repeat(513);
     let cases = ["", "\n", "two words", "two\nlines", "grüße-to-you", &long];
@@ -73,7 +73,7 @@ fn what_is_no_token_has_no_digest_and_is_not_repeated() {
 }
 
 #[test]
-fn wrong_usage() {
+fn wrong_usage_is_rejected() {
     let folder = Folder::new();
     let long = "x".repeat(65);
     let cases: [&[&str]; 7] = [

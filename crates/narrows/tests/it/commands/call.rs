@@ -71,7 +71,7 @@ fn call_prints_the_text() {
 }
 
 #[test]
-fn explain_names_the_half_that_the_model_of_a_client_reads() {
+fn explain_names_the_content_a_client_model_reads() {
     let folder = Folder::new();
     let call = ["call", "demo", "echo", r#"{"text": "hi"}"#, "--explain"];
     let as_client = |name: &str| {
@@ -127,7 +127,7 @@ fn explain_follows_exec_to_its_server() {
 }
 
 #[test]
-fn call_takes_a_published_name() {
+fn call_accepts_a_published_name() {
     let folder = Folder::with(
         r#"{"mcpServers": {"demo": {"type": "builtin"}, "io.x": {"type": "builtin", "name": "demo"},
             "off": {"command": "x", "disabled": true}, "out": {"type": "rpc", "url": "${NOT_SET}"}}}"#,
@@ -185,7 +185,7 @@ fn call_takes_a_published_name() {
 }
 
 #[test]
-fn call_takes_no_more_arguments_than_fit_a_message() {
+fn call_rejects_oversized_arguments() {
     let folder = Folder::with(
         r#"{"mcpServers": {"demo": {"type": "builtin"}}, "limits": {"max_message_bytes": 2000}}"#,
     );
@@ -211,7 +211,7 @@ fn call_takes_no_more_arguments_than_fit_a_message() {
 }
 
 #[test]
-fn call_shows_what_happens_on_the_way() {
+fn call_shows_progress_and_logs() {
     let folder = Folder::new();
     let ran = folder.run(&["call", "demo", "count", r#"{"steps": 2, "delay_ms": 1}"#]);
     check(
@@ -240,7 +240,7 @@ fn call_shows_what_happens_on_the_way() {
 }
 
 #[test]
-fn an_error_of_the_tool_is_no_answer() {
+fn tool_error_is_a_failure() {
     let ran = Folder::new().run(&["call", "demo", "echo", r#"{"wrong": 1}"#]);
     check(
         &ran,
@@ -254,7 +254,7 @@ fn an_error_of_the_tool_is_no_answer() {
 }
 
 #[test]
-fn call_says_why_it_did_not_work() {
+fn call_explains_failures() {
     let folder = Folder::with(MIXED);
     for arguments in [
         &["call", "dmo", "echo"][..],

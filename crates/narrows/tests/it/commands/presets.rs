@@ -21,7 +21,7 @@ fn json_of(ran: &ProgramOutput) -> Value {
 }
 
 #[test]
-fn tools_shows_what_a_preset_leaves() {
+fn tools_shows_the_visible_tools_of_a_preset() {
     let folder = Folder::with(REVIEW);
     check(
         &folder.run(&["tools"]),
@@ -64,7 +64,7 @@ fn tools_shows_what_a_preset_leaves() {
 }
 
 #[test]
-fn tools_tells_programs_what_is_hidden_and_what_is_listed() {
+fn tools_json_includes_hidden_and_listed_tools() {
     let folder = Folder::with(REVIEW);
     let all = json_of(&folder.run(&["tools", "--json"]));
     assert_eq!(all["endpoint"], "default");
@@ -117,7 +117,7 @@ fn tools_tells_programs_what_is_hidden_and_what_is_listed() {
 }
 
 #[test]
-fn the_lazy_endpoint_is_there_with_the_preset_of_the_default_one() {
+fn lazy_endpoint_has_the_preset_of_the_default_endpoint() {
     let folder = Folder::with(REVIEW);
     let lazy = json_of(&folder.run(&["tools", "--endpoint", "lazy", "--json"]));
     assert_eq!(
@@ -145,7 +145,7 @@ const EXPOSED: &str = r#"{
                    "uncut": { "expose": "lazy", "shape": false } } }"#;
 
 #[test]
-fn what_is_listed_in_place_of_the_tools() {
+fn tools_shows_the_gateways_own_tools() {
     let folder = Folder::with(EXPOSED);
     for (endpoint, tools) in [
         ("lazy", json!(["inspect", "exec"])),
@@ -177,7 +177,7 @@ fn what_is_listed_in_place_of_the_tools() {
 }
 
 #[test]
-fn why_on_endpoints_that_do_not_list_their_tools() {
+fn why_works_on_endpoints_with_unlisted_tools() {
     let folder = Folder::with(EXPOSED);
     let mut reported = String::new();
     for (name, endpoint) in [
@@ -232,7 +232,7 @@ fn why_on_endpoints_that_do_not_list_their_tools() {
 }
 
 #[test]
-fn call_takes_the_tools_of_an_endpoint_that_does_not_list_them() {
+fn call_reaches_unlisted_tools() {
     let folder = Folder::with(EXPOSED);
     let text = r#"{"text": "hi"}"#;
     for arguments in [
@@ -255,7 +255,7 @@ fn call_takes_the_tools_of_an_endpoint_that_does_not_list_them() {
 }
 
 #[test]
-fn a_hidden_tool_is_shown_by_nobody_and_said_to_be_hidden() {
+fn hidden_tool_is_not_shown_but_reported_as_hidden() {
     let folder = Folder::with(REVIEW);
     let mut reported = String::new();
     for arguments in [
@@ -345,7 +345,7 @@ async fn listed_on_stdio(folder: &Folder, arguments: &[&str]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn stdio_serves_an_endpoint_with_another_preset() {
+async fn stdio_endpoint_can_use_another_preset() {
     let folder = Folder::with(REVIEW);
     assert_eq!(
         listed_on_stdio(&folder, &[]).await,
@@ -379,7 +379,7 @@ async fn stdio_serves_an_endpoint_with_another_preset() {
 }
 
 #[test]
-fn an_unknown_preset_is_wrong_usage() {
+fn unknown_preset_is_a_usage_error() {
     let folder = Folder::with(REVIEW);
     for arguments in [
         &["stdio", "--preset", "reviw"][..],
@@ -417,7 +417,7 @@ fn check_all(folder: &Folder, commands: &[&[&str]], expected: Expect) {
 }
 
 #[test]
-fn a_broken_preset_that_nobody_names_is_a_warning() {
+fn unused_invalid_preset_is_a_warning() {
     let folder = with_files(r#"{"default": {"preset": "dev"}}"#);
     let ran = folder.run(&["check"]);
     assert_eq!(ran.code, Some(0), "{}", ran.shown());
@@ -434,7 +434,7 @@ fn a_broken_preset_that_nobody_names_is_a_warning() {
 }
 
 #[tokio::test]
-async fn a_broken_preset_in_force_allows_nothing_and_check_calls_it_an_error() {
+async fn invalid_preset_in_use_allows_nothing_and_is_an_error() {
     let folder = with_files(r#"{"default": {"preset": "broken"}}"#);
     let ran = folder.run(&["check"]);
     assert_eq!(ran.code, Some(2), "{}", ran.shown());
@@ -483,7 +483,7 @@ async fn a_broken_preset_in_force_allows_nothing_and_check_calls_it_an_error() {
 }
 
 #[tokio::test]
-async fn each_way_in_has_the_preset_that_the_configuration_gives_it() {
+async fn every_entrypoint_uses_its_configured_preset() {
     let demo = |preset: Value| json!({ "type": "builtin", "name": "demo", "preset": preset });
     let config = json!({
         "mcpServers": {
@@ -524,7 +524,7 @@ async fn each_way_in_has_the_preset_that_the_configuration_gives_it() {
 }
 
 #[test]
-fn check_tells_of_entries_that_fit_no_tool() {
+fn check_reports_rules_that_match_no_tool() {
     let config = r#"{ "mcpServers": { "demo": { "type": "builtin" } },
         "presets": { "p": { "tools": ["demo/*", "!demo/tuch_readme", "!*/delete_*", "!@destructive"] } } }"#;
     let folder = Folder::with(config);
@@ -552,7 +552,7 @@ fn check_tells_of_entries_that_fit_no_tool() {
 }
 
 #[test]
-fn the_tools_in_place_of_others_can_be_called() {
+fn gateways_own_tools_can_be_called() {
     let folder = Folder::with(EXPOSED);
     let inspect = r#"{"server_name":"demo","tool_name":"echo"}"#;
     let ran = folder.run(&["call", "inspect", inspect, "--endpoint", "lazy"]);
@@ -570,7 +570,7 @@ fn the_tools_in_place_of_others_can_be_called() {
 }
 
 #[test]
-fn tool_lists_of_servers_are_told_by_their_place() {
+fn server_tool_lists_are_reported_by_position() {
     let folder = Folder::with(
         r#"{"mcpServers": {"demo": {"type": "builtin", "disabledTools": ["count", "ecoh"]},
             "few": {"type": "builtin", "name": "demo", "tools": ["echo"]}}}"#,

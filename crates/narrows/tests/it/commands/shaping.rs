@@ -18,7 +18,7 @@ const TOTALS: [&str; 2] = [
 ];
 
 #[test]
-fn tools_tells_what_shaping_has_saved() {
+fn tools_reports_shaping_savings() {
     let demo = r#""mcpServers": {"demo": {"type": "builtin"}}"#;
     let folder = Folder::with(&format!(r#"{{{demo}, "recovery": {{"path": "."}}}}"#));
     let with_none = folder.run(&["tools"]).stdout;
@@ -62,7 +62,7 @@ fn tools_tells_what_shaping_has_saved() {
 }
 
 #[test]
-fn check_tells_that_what_is_cut_cannot_be_kept_where_it_should() {
+fn check_reports_an_unusable_recovery_path() {
     let config = |path: &str| {
         format!(
             r#"{{"mcpServers": {{"demo": {{"type": "builtin"}}}}, "recovery": {{"path": "{path}"}}}}"#
@@ -91,7 +91,7 @@ fn check_tells_that_what_is_cut_cannot_be_kept_where_it_should() {
 
 /// One command cuts a result, the next recovers the text, and a third reports the savings.
 #[test]
-fn what_one_command_cuts_another_gets_back() {
+fn text_cut_by_one_command_is_recovered_by_another() {
     let folder = Folder::with(
         r#"{"mcpServers": {"demo": {"type": "builtin"}}, "recovery": {"path": "kept"},
             "shape": {"max_chars": 5000, "prune": {"timeout_ms": 20000}}}"#,

@@ -99,7 +99,7 @@ fn hints(server: &Value) -> String {
 }
 
 #[tokio::test]
-async fn every_transport_is_told() {
+async fn every_transport_is_reported() {
     let server = serve(|_| ()).await;
     let bare = |transport| json!({ "url": server.served.url_of(transport) });
     let folder = config([
@@ -148,7 +148,7 @@ async fn every_transport_is_told() {
 }
 
 #[tokio::test]
-async fn a_server_of_the_older_transport_is_found_and_told() {
+async fn older_transport_is_detected_and_reported() {
     let server = serve(|script| {
         script.sse.at_mcp = Some(405);
         script.revision = Some("2024-11-05".into());
@@ -181,7 +181,7 @@ async fn a_server_of_the_older_transport_is_found_and_told() {
 }
 
 #[tokio::test]
-async fn a_wrong_type_gets_the_right_one_as_a_hint() {
+async fn wrong_type_gets_a_hint_with_the_right_one() {
     let server = serve(|_| ()).await;
     let older = serve(|script| script.sse.at_mcp = Some(400)).await;
     let servers = [
@@ -263,7 +263,7 @@ async fn a_wrong_type_gets_the_right_one_as_a_hint() {
 }
 
 #[tokio::test]
-async fn the_right_type_is_still_told_after_further_attempts() {
+async fn type_hint_persists_across_retries() {
     let server = serve(|_| ()).await;
     // While the slow server starts, the other is retried but not detected again.
     let slow = json!({ "command": "sleep", "args": ["60"], "startup_timeout_s": 3 });
@@ -279,7 +279,7 @@ async fn the_right_type_is_still_told_after_further_attempts() {
 }
 
 #[test]
-fn hints_where_nothing_answers() {
+fn hints_are_given_if_nothing_responds() {
     // The kernel accepts connections, but no program answers.
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = silent.local_addr().expect("an address");
@@ -312,7 +312,7 @@ fn hints_where_nothing_answers() {
 }
 
 #[tokio::test]
-async fn hints_where_credentials_are_wanted() {
+async fn hints_are_given_if_credentials_are_required() {
     let server = serve(|script| {
         script.http.required_header = Some(("x-key".into(), "right".into()));
     })
@@ -341,7 +341,7 @@ async fn hints_where_credentials_are_wanted() {
 }
 
 #[test]
-fn hints_where_something_else_answers() {
+fn hints_are_given_if_another_service_responds() {
     let page = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\nConnection: close\r\n\r\n<html>";
     let nothing = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     let broken = "HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/html\r\nContent-Length: 6\r\nConnection: close\r\n\r\n<html>";
@@ -382,7 +382,7 @@ fn hints_where_something_else_answers() {
 }
 
 #[test]
-fn hints_where_a_handshake_is_forbidden() {
+fn hints_are_given_if_a_handshake_is_forbidden() {
     let forbidden = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     let closed = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     let (forbidden, closed) = (web_server(forbidden), web_server(closed));
@@ -399,7 +399,7 @@ fn hints_where_a_handshake_is_forbidden() {
 }
 
 #[tokio::test]
-async fn hints_where_rpc_is_named_twice() {
+async fn hints_are_given_if_rpc_is_in_the_url_twice() {
     let server = serve(|_| ()).await;
     let nothing = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
     let folder = config([
@@ -424,7 +424,7 @@ async fn hints_where_rpc_is_named_twice() {
 }
 
 #[tokio::test]
-async fn hints_where_tls_meets_a_plain_server() {
+async fn hints_are_given_if_tls_meets_a_plain_server() {
     let server = serve(|_| ()).await;
     let folder = config([
         ("none", server.entry(None, "https", "/mcp")),
@@ -444,7 +444,7 @@ async fn hints_where_tls_meets_a_plain_server() {
 }
 
 #[tokio::test]
-async fn hints_where_a_server_opens_and_goes_wrong() {
+async fn hints_are_given_if_a_server_connects_then_fails() {
     let elsewhere = serve(|script| {
         script.sse.endpoint = Endpoint::Text("http://0.0.0.0:8000/messages?session_id={id}".into());
     })

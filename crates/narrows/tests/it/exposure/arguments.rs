@@ -78,7 +78,7 @@ async fn passes(lazy: &mut LazyClient, server: &Installed, tool: &str, arguments
 }
 
 #[tokio::test]
-async fn what_is_missing() {
+async fn missing_argument_is_rejected() {
     let missing = "Argument validation failed: Missing required argument: 'path'";
     check_refused(&[
         ("strict", json!({}), &[missing]),
@@ -89,7 +89,7 @@ async fn what_is_missing() {
 }
 
 #[tokio::test]
-async fn names_that_nobody_knows() {
+async fn unknown_argument_is_rejected() {
     check_refused(&[
         (
             "strict",
@@ -107,7 +107,7 @@ async fn names_that_nobody_knows() {
 }
 
 #[tokio::test]
-async fn values_of_other_types() {
+async fn argument_of_the_wrong_type_is_rejected() {
     check_refused(&[
         ("strict", json!({ "path": 5 }), &["path", "string"]),
         ("strict", json!({ "path": "a", "max": 1.5 }), &["max"]),
@@ -124,7 +124,7 @@ async fn values_of_other_types() {
 }
 
 #[tokio::test]
-async fn values_that_are_none_of_those() {
+async fn argument_outside_its_enum_is_rejected() {
     check_refused(&[(
         "strict",
         json!({ "path": "a", "mode": "x" }),
@@ -134,7 +134,7 @@ async fn values_that_are_none_of_those() {
 }
 
 #[tokio::test]
-async fn what_the_schema_allows_is_called() {
+async fn valid_arguments_are_passed() {
     let server = server();
     for transport in WAYS {
         let mut lazy = transport.open(&only("ds", &server)).await;
@@ -164,7 +164,7 @@ async fn what_the_schema_allows_is_called() {
 
 /// The arguments are so long that they are checked off the async threads.
 #[tokio::test]
-async fn long_arguments_are_checked_too() {
+async fn long_arguments_are_validated() {
     let server = server();
     let long = "a".repeat(300_000);
     for transport in WAYS {

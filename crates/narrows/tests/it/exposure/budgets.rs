@@ -3,7 +3,7 @@
 use narrows_testkit::scripted::{Installed, Script, Step};
 use serde_json::{Value, json};
 
-use super::{LazyClient, WAYS, first_text, length, only, said, wrong};
+use super::{LazyClient, WAYS, first_text, length, only, only_text, wrong};
 use crate::gateway::with;
 
 const BUDGET: usize = 5_000;
@@ -60,7 +60,7 @@ fn receipt(result: &Value) -> String {
 }
 
 #[tokio::test]
-async fn what_is_cut_comes_back_through_exec() {
+async fn cut_text_is_recovered_through_exec() {
     let server = long();
     for transport in WAYS {
         let mut lazy = transport.open(&within(&server)).await;
@@ -82,14 +82,14 @@ async fn what_is_cut_comes_back_through_exec() {
             assert_ne!(head["isError"], true, "{head}");
         }
         let short = lazy.exec("long", "short", json!({})).await;
-        assert_eq!(said(&short), r#"long called "short" with {}"#);
+        assert_eq!(only_text(&short), r#"long called "short" with {}"#);
         assert!(short.get("_meta").is_none(), "{short}");
     }
 }
 
 /// A server may have the gateway's id and its own `recover_text`.
 #[tokio::test]
-async fn the_way_back_is_told_under_the_name_that_leads_there() {
+async fn recovery_hint_uses_an_unambiguous_tool_name() {
     let server = Script::new("narrows")
         .plain_tool("lines")
         .plain_tool("recover_text")
@@ -115,7 +115,7 @@ async fn the_way_back_is_told_under_the_name_that_leads_there() {
 
 /// `recover_text` is not listed, but `inspect` describes it.
 #[tokio::test]
-async fn the_way_back_can_be_inspected() {
+async fn recover_tool_can_be_inspected() {
     let server = long();
     for transport in WAYS {
         let mut lazy = transport.open(&within(&server)).await;
@@ -149,7 +149,7 @@ async fn the_way_back_can_be_inspected() {
 
 /// If nothing is cut, the server `narrows` does not exist.
 #[tokio::test]
-async fn without_budgets_there_is_no_way_back() {
+async fn recover_tool_is_absent_without_budgets() {
     let server = long();
     for transport in WAYS {
         let mut lazy = transport.open(&only("long", &server)).await;
@@ -158,6 +158,6 @@ async fn without_budgets_there_is_no_way_back() {
         let reported = wrong(&lazy.inspect(json!({ "server_name": "narrows" })).await);
         assert_eq!(reported["available_servers"], json!(["long"]));
         let whole = lazy.exec("long", "lines", json!({})).await;
-        assert!(said(&whole) == lines());
+        assert!(only_text(&whole) == lines());
     }
 }

@@ -7,7 +7,7 @@ use narrows_testkit::LIMIT;
 use narrows_testkit::scripted::{Installed, Script, Step};
 use serde_json::{Value, json};
 
-use super::{LazyClient, WAYS, errand, first_text, only, said, wrong};
+use super::{LazyClient, WAYS, errand, first_text, only, only_text, wrong};
 use crate::gateway::{config, text};
 
 fn busy() -> Script {
@@ -45,7 +45,7 @@ impl LazyClient {
 }
 
 #[tokio::test]
-async fn a_slow_call_holds_up_no_other() {
+async fn slow_call_does_not_block_others() {
     for transport in WAYS {
         let server = busy().install();
         let mut lazy = transport.open(&only("busy", &server)).await;
@@ -67,7 +67,7 @@ async fn a_slow_call_holds_up_no_other() {
 }
 
 #[tokio::test]
-async fn progress_comes_under_the_clients_own_token() {
+async fn progress_uses_the_clients_own_token() {
     for transport in WAYS {
         let server = busy().install();
         let mut lazy = transport.open(&only("busy", &server)).await;
@@ -83,7 +83,7 @@ async fn progress_comes_under_the_clients_own_token() {
 }
 
 #[tokio::test]
-async fn a_call_is_cancelled_where_it_runs() {
+async fn call_is_cancelled_on_its_server() {
     for transport in WAYS {
         let server = busy().install();
         let mut lazy = transport.open(&only("busy", &server)).await;
@@ -94,13 +94,13 @@ async fn a_call_is_cancelled_where_it_runs() {
         let heard = server.received_with("notifications/cancelled").await;
         assert!(heard.contains("enough"), "{heard}");
         let next = lazy.exec("busy", "quick", json!({})).await;
-        assert!(said(&next).starts_with("busy called"));
+        assert!(only_text(&next).starts_with("busy called"));
         assert!(lazy.client.aside().all(|message| message["id"] != id));
     }
 }
 
 #[tokio::test]
-async fn a_server_asks_whoever_called_it() {
+async fn server_request_goes_to_the_caller() {
     for transport in WAYS {
         let server = busy().install();
         let able = json!({ "elicitation": {} });
@@ -117,7 +117,7 @@ async fn a_server_asks_whoever_called_it() {
 }
 
 #[tokio::test]
-async fn what_is_said_besides_passes() {
+async fn call_meta_is_passed_to_the_server() {
     for transport in WAYS {
         let server = busy().install();
         let mut lazy = transport.open(&only("busy", &server)).await;
@@ -132,7 +132,7 @@ async fn what_is_said_besides_passes() {
 }
 
 #[tokio::test]
-async fn arguments_keep_their_every_byte() {
+async fn arguments_are_byte_identical() {
     let arguments = r#"{"z":1.0,"a":[1e2, 12345678901234567890123],"\u00e9":"\/"}"#;
     for transport in WAYS {
         let server = busy().install();
@@ -157,7 +157,7 @@ async fn arguments_keep_their_every_byte() {
 /// Models read results, not JSON-RPC errors, so the server's error becomes the text of a result,
 /// with its code and data.
 #[tokio::test]
-async fn a_json_rpc_error_of_the_server_is_a_result_that_says_so() {
+async fn json_rpc_error_becomes_an_error_result() {
     let refusal = r#"{"code":-32042,"message":"Not today","data":{"until":[1.0,"Monday"]}}"#;
     for transport in WAYS {
         let server = Script::new("ds")
@@ -177,7 +177,7 @@ async fn a_json_rpc_error_of_the_server_is_a_result_that_says_so() {
             "data": { "until": [1.0, "Monday"] },
         });
         assert_eq!(wrong(&result), expected);
-        assert!(said(&result).contains("1.0"), "{result}");
+        assert!(only_text(&result).contains("1.0"), "{result}");
         let result = wrong(&lazy.exec("ds", "mute", json!({})).await);
         assert_eq!(result["rpc_code"], -1, "{result}");
         assert!(result["error"].is_string(), "{result}");
@@ -186,7 +186,7 @@ async fn a_json_rpc_error_of_the_server_is_a_result_that_says_so() {
 
 /// The result states whether the call may have been carried out.
 #[tokio::test]
-async fn a_call_without_an_answer_in_time_is_a_result_that_says_so() {
+async fn call_timeout_becomes_an_error_result() {
     for transport in WAYS {
         let server = busy().install();
         let mut config = server.config();
@@ -208,7 +208,7 @@ async fn a_call_without_an_answer_in_time_is_a_result_that_says_so() {
 
 /// An error is data from the server, so it has a budget like any result.
 #[tokio::test]
-async fn a_long_json_rpc_error_is_cut_to_the_budget() {
+async fn long_json_rpc_error_is_cut_to_the_budget() {
     for transport in WAYS {
         let long: Vec<String> = (0..4_000).map(|row| format!("row {row} of it")).collect();
         let refusal = json!({ "code": 1, "message": "No", "data": long.join("\n") });
@@ -231,7 +231,7 @@ fn beside() -> Installed {
 
 /// One server never starts, and one dies during a call.
 #[tokio::test]
-async fn a_server_that_fails_takes_nobody_along() {
+async fn failing_server_does_not_affect_others() {
     for transport in WAYS {
         let (server, beside) = (busy().install(), beside());
         let config = config([

@@ -61,7 +61,7 @@ fn as_documented(alpha: &str) -> String {
 }
 
 #[tokio::test]
-async fn two_tools_tell_of_all_others_and_of_every_change() {
+async fn own_tool_descriptions_list_tools_and_follow_changes() {
     for transport in WAYS {
         let (_servers, config) = servers();
         let mut lazy = transport.open(&config).await;
@@ -109,7 +109,7 @@ async fn check_listing(settings: Value, expected: &[&str]) {
 }
 
 #[tokio::test]
-async fn a_listing_tells_as_much_as_is_wanted() {
+async fn listing_has_the_configured_detail() {
     let add = format!("    - add(): Adds {}", "and ".repeat(50));
     let sub = "    - sub(): The tool sub";
     let say = "    - say(): The tool say";
@@ -167,7 +167,7 @@ fn many(count: usize, words: usize) -> Vec<(&'static str, Installed)> {
 
 /// If the listing is too long, it uses the next level of detail and says so at its end.
 #[tokio::test]
-async fn a_listing_that_is_too_long_tells_less_and_says_so() {
+async fn oversized_listing_reduces_detail_with_a_note() {
     let capped = "(Descriptions shortened. inspect a tool to see the whole.)";
     let names = "(Shortened to names: 44 tools. inspect a server to see its tools.)";
     let servers = "(Shortened to servers: 44 tools. inspect a server to see its tools.)";

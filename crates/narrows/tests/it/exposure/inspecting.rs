@@ -3,7 +3,7 @@
 use narrows_testkit::scripted::{Installed, Script};
 use serde_json::{Value, json};
 
-use super::{WAYS, endpoint, length, only, said, tool, wrong};
+use super::{WAYS, endpoint, length, only, only_text, tool, wrong};
 use crate::gateway::{config, with};
 
 fn schema() -> Value {
@@ -56,7 +56,7 @@ async fn check_schema(settings: Value, expected: Value) {
 }
 
 #[tokio::test]
-async fn schemas_are_typescript_or_what_they_are() {
+async fn schemas_are_typescript_or_unchanged() {
     check_schema(
         json!({}),
         json!(format!(
@@ -81,7 +81,7 @@ async fn schemas_are_typescript_or_what_they_are() {
 
 /// The text is the shorter of two formats, unless the settings select one.
 #[tokio::test]
-async fn entries_are_told_in_the_wanted_form() {
+async fn entries_use_the_configured_encoding() {
     let files = files();
     let toon = "[2]{server_name,name,description,input_schema}:\n  \
         files,read_file,\"Reads a file\\nwhole\",";
@@ -94,11 +94,11 @@ async fn entries_are_told_in_the_wanted_form() {
         for transport in WAYS {
             let mut lazy = transport.open(&config).await;
             let all = lazy.inspect(json!({ "server_name": "files" })).await;
-            assert!(said(&all).starts_with(starts), "{encoding}: {all}");
+            assert!(only_text(&all).starts_with(starts), "{encoding}: {all}");
             let compact = all["structuredContent"]["result"].to_string();
             match encoding {
-                "json" => assert_eq!(said(&all), compact),
-                "auto" => assert!(said(&all).len() <= compact.len()),
+                "json" => assert_eq!(only_text(&all), compact),
+                "auto" => assert!(only_text(&all).len() <= compact.len()),
                 _ => {}
             }
         }
@@ -106,7 +106,7 @@ async fn entries_are_told_in_the_wanted_form() {
 }
 
 #[tokio::test]
-async fn questions_that_cannot_be_answered() {
+async fn invalid_inspect_arguments_are_answered() {
     let files = files();
     for transport in WAYS {
         let mut lazy = transport.open(&only("files", &files)).await;
@@ -145,7 +145,7 @@ async fn questions_that_cannot_be_answered() {
 
 /// Instructions that were cut in the listing are complete in the description of the server.
 #[tokio::test]
-async fn long_instructions_come_along() {
+async fn long_instructions_are_included() {
     let words = "Read me first.\n".repeat(30);
     for (instructions, reported) in [("Short.", false), (&*words, true)] {
         let server = Script::new("s")
@@ -161,14 +161,14 @@ async fn long_instructions_come_along() {
                 false => assert!(second.is_null(), "{all}"),
             }
             let asked = json!({ "server_name": "s", "tool_name": "t" });
-            said(&lazy.inspect(asked).await);
+            only_text(&lazy.inspect(asked).await);
         }
     }
 }
 
 /// Hundreds of tools are split into pages, which together contain all of them.
 #[tokio::test]
-async fn pages_of_a_server_are_all_of_its_tools() {
+async fn pages_contain_all_tools_of_a_server() {
     const BUDGET: usize = 5_000;
     let add = |script: Script, at: usize| {
         let words = "some words on it ".repeat(at % 7);
@@ -219,7 +219,7 @@ async fn pages_of_a_server_are_all_of_its_tools() {
 
 /// A single entry that exceeds the budget is shortened.
 #[tokio::test]
-async fn one_tool_beyond_the_budget() {
+async fn tool_larger_than_the_budget_is_shortened() {
     let server = Script::new("s")
         .tool(tool("big", &"long ".repeat(2_000), &schema()))
         .install();
@@ -241,7 +241,7 @@ async fn one_tool_beyond_the_budget() {
 
 /// The response reveals neither that the server exists nor its instructions.
 #[tokio::test]
-async fn a_server_that_the_preset_does_not_name_tells_nothing() {
+async fn server_outside_the_preset_is_not_revealed() {
     let bare = |name: &str| {
         Script::new(name)
             .prompt(json!({ "name": "p" }).to_string())

@@ -159,13 +159,13 @@ async fn check(settings: Value, cases: &[&Case]) {
 }
 
 #[tokio::test]
-async fn data_is_told_in_its_shortest_form() {
+async fn data_uses_the_shortest_encoding() {
     let cases: Vec<&Case> = ALWAYS.iter().chain(&SHORTEST).collect();
     check(json!({}), &cases).await;
 }
 
 #[tokio::test]
-async fn a_form_can_be_wanted() {
+async fn encoding_can_be_configured() {
     let always = || {
         ALWAYS
             .iter()
@@ -184,7 +184,7 @@ async fn a_form_can_be_wanted() {
 
 /// Text that is not data, and errors, pass unchanged.
 #[tokio::test]
-async fn what_is_no_data_passes_as_it_is() {
+async fn non_data_results_are_unchanged() {
     let image = r#"{"type":"image","data":"aGk=","mimeType":"image/png"}"#;
     let audio = r#"{"type":"audio","data":"aGk=","mimeType":"audio/wav"}"#;
     let text = r#"{"type":"text","text":"{\"a\": 1.0}"}"#;
@@ -222,7 +222,7 @@ async fn what_is_no_data_passes_as_it_is() {
 
 /// If a result contains images as well, programs still find the data in its usual place.
 #[tokio::test]
-async fn data_beside_images_is_told_to_programs() {
+async fn data_beside_images_is_in_structured_content() {
     let server = answering(&[(
         "both",
         r#"{"content":[{"type":"image","data":"aGk=","mimeType":"image/png"},{"type":"text","text":"x"}],"structuredContent":{"n":1.0},"_meta":{"own":1}}"#,
@@ -241,7 +241,7 @@ async fn data_beside_images_is_told_to_programs() {
 }
 
 #[tokio::test]
-async fn errors_say_what_there_is() {
+async fn unknown_names_are_answered_with_available_ones() {
     let server = answering(&[("get", r#"{"content":[]}"#)]);
     for transport in WAYS {
         let mut lazy = transport.open(&only("ds", &server)).await;
@@ -271,7 +271,7 @@ async fn errors_say_what_there_is() {
 
 /// Clients of older revisions do not know `structuredContent`; the text has the same content.
 #[tokio::test]
-async fn older_clients_get_the_text_alone() {
+async fn older_clients_get_text_only() {
     let server = answering(&[
         ("rows", ROWS),
         (
@@ -287,7 +287,7 @@ async fn older_clients_get_the_text_alone() {
         ] {
             let mut lazy = opened(transport, &only("ds", &server), revision).await;
             let rows = lazy.exec("ds", "rows", json!({})).await;
-            assert_eq!(super::said(&rows), ROWS_TOON);
+            assert_eq!(super::only_text(&rows), ROWS_TOON);
             assert_eq!(
                 rows["structuredContent"].is_object(),
                 knows,
@@ -297,7 +297,7 @@ async fn older_clients_get_the_text_alone() {
             let kind = if knows { "resource_link" } else { "text" };
             assert_eq!(link["content"][0]["type"], kind, "{revision}: {link}");
             let reported = lazy.inspect(json!({ "server_name": "ds" })).await;
-            assert!(super::said(&reported).contains("rows"));
+            assert!(super::only_text(&reported).contains("rows"));
             assert_eq!(
                 reported["structuredContent"].is_object(),
                 knows,

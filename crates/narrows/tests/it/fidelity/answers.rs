@@ -18,7 +18,7 @@ fn request(method: &str, params: &str) -> String {
 }
 
 #[tokio::test]
-async fn errors_of_servers() {
+async fn server_errors_are_byte_identical() {
     let errors = [
         r#"{"code":-32000,"message":"no","data":{"z":1.0,"a":[1e400,"\u00e9"]},"extra":null}"#,
         r#"{ "message" : "\ud800" , "code" : -1 }"#,
@@ -47,7 +47,7 @@ async fn errors_of_servers() {
 }
 
 #[tokio::test]
-async fn answers_of_every_kind() {
+async fn results_of_every_kind_are_byte_identical() {
     let script = ITEMS.iter().fold(Script::new("s"), |script, item| {
         script.prompt(*item).resource(*item).template(*item)
     });
@@ -98,7 +98,7 @@ async fn answers_of_every_kind() {
 
 /// Joined lists change only the names.
 #[tokio::test]
-async fn lists_of_every_kind_where_servers_are_joined() {
+async fn joined_lists_change_only_names() {
     let script = ITEMS.iter().fold(Script::new("s"), |script, item| {
         script
             .prompt(*item)
@@ -129,7 +129,7 @@ async fn lists_of_every_kind_where_servers_are_joined() {
 
 /// Notifications during a call pass unchanged, except for the added name of their server.
 #[tokio::test]
-async fn notices_of_servers() {
+async fn notifications_change_only_by_the_server_name() {
     let params = r#"{ "level" : "info","data":{"z":1.0,"a":[1e400,-0,"\ud800\/"],"a":2} , "logger":"\u00e9"}"#;
     let script = Script::new("s").plain_tool("talk");
     let talk = [
@@ -160,7 +160,7 @@ async fn notices_of_servers() {
 
 /// The endpoint of a single server returns the server's own `initialize` result.
 #[tokio::test]
-async fn the_greeting_of_one_server() {
+async fn single_server_initialize_result_is_unchanged() {
     let capabilities = r#"{ "tools":{"odd":1.0}, "experimental":{"x":[1e400]},"logging":{}}"#;
     let script = Script::new("s").plain_tool("t").with(|script| {
         script.capabilities = Some(capabilities.into());

@@ -94,7 +94,7 @@ fn script(catalogue: &Catalogue) -> Script {
 }
 
 #[tokio::test]
-async fn lists_of_servers_over_http() {
+async fn lists_are_byte_identical_over_http() {
     let catalogues = catalogues();
     let mut servers = Vec::new();
     for catalogue in &catalogues {
@@ -129,7 +129,7 @@ async fn list(session: &mut Session) -> String {
 }
 
 #[tokio::test]
-async fn lists_of_servers_over_stdio() {
+async fn lists_are_byte_identical_over_stdio() {
     let mut catalogues = catalogues();
     for tool in catalogues
         .iter_mut()

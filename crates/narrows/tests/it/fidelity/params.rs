@@ -46,7 +46,7 @@ fn request(params: &str) -> String {
 }
 
 #[tokio::test]
-async fn params_reach_the_server_as_they_are() {
+async fn params_reach_the_server_byte_identical() {
     let servers = FidelityServers::start(&Script::new("exact").plain_tool("any")).await;
     let gateway = Gateway::serve(&servers.config()).await;
     for (way, server) in WAYS.into_iter().zip(&servers.installed) {
@@ -85,7 +85,7 @@ async fn params_reach_the_server_as_they_are() {
 }
 
 #[tokio::test]
-async fn a_progress_token_is_all_that_changes() {
+async fn only_the_progress_token_is_replaced() {
     let servers = FidelityServers::start(&Script::new("exact").plain_tool("any")).await;
     let mut client = StdioGateway::open(&servers.config()).await;
     for (way, server) in WAYS.into_iter().zip(&servers.installed) {

@@ -90,7 +90,7 @@ impl RecordingServer {
 }
 
 #[tokio::test]
-async fn fifty_sessions_with_equal_ids_at_once() {
+async fn fifty_sessions_with_equal_ids_stay_separate() {
     for server in RecordingServer::both(&holding()).await {
         let gateway = Gateway::serve(&server.config()).await;
         let mut calls = Vec::new();
@@ -118,7 +118,7 @@ fn flood() -> Step {
 }
 
 #[tokio::test]
-async fn a_client_that_stops_reading() {
+async fn stalled_reader_does_not_block_others() {
     let script = Script::new("s").plain_tool("now").plain_tool("flood");
     let script = script.on_tool("flood", [flood(), Step::text("end")]);
     for server in RecordingServer::both(&script).await {
@@ -148,7 +148,7 @@ async fn a_client_that_stops_reading() {
 }
 
 #[tokio::test]
-async fn a_disconnect_is_no_cancellation_and_delete_is() {
+async fn delete_cancels_calls_and_a_disconnect_does_not() {
     for server in RecordingServer::both(&holding()).await {
         let gateway = Gateway::serve(&server.config()).await;
         let mut session = gateway.session("/mcp").await;
@@ -182,7 +182,7 @@ async fn a_disconnect_is_no_cancellation_and_delete_is() {
 
 /// The session has its own links, which end with it.
 #[tokio::test]
-async fn delete_cancels_over_links_of_its_own_too() {
+async fn delete_cancels_calls_on_session_owned_links() {
     for server in RecordingServer::both(&holding()).await {
         let gateway = Gateway::serve(&server.config()).await;
         let roots = json!({ "roots": {} });
@@ -196,7 +196,7 @@ async fn delete_cancels_over_links_of_its_own_too() {
 
 /// A client that does not read its stream can still end its session.
 #[tokio::test]
-async fn delete_cancels_what_nobody_reads() {
+async fn delete_cancels_calls_of_a_client_that_does_not_read() {
     // The gateway answers a ping after processing all earlier messages.
     let heard = [Step::ask("ping", "{}"), Step::Reach("heard".into())];
     let steps = [flood()].into_iter().chain(heard).chain([Step::Stall]);
@@ -212,7 +212,7 @@ async fn delete_cancels_what_nobody_reads() {
 }
 
 #[tokio::test]
-async fn what_a_client_missed_waits_for_it() {
+async fn missed_messages_are_replayed_on_resume() {
     let steps = [
         Step::Progress {
             progress: 1,
@@ -251,7 +251,7 @@ async fn what_a_client_missed_waits_for_it() {
 }
 
 #[tokio::test]
-async fn the_end_of_stdin_cancels_at_once() {
+async fn end_of_stdin_cancels_calls_at_once() {
     for server in RecordingServer::both(&holding()).await {
         let mut client = StdioGateway::open(&server.config()).await;
         client
@@ -292,7 +292,7 @@ fn check_batch(answers: &Value) {
 }
 
 #[tokio::test]
-async fn batches_where_the_revision_has_them() {
+async fn batches_are_accepted_only_by_their_revision() {
     let server = holding().install();
     let config = config([("s", server.config())]);
     let gateway = Gateway::serve(&config).await;

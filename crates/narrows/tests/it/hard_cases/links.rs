@@ -73,7 +73,7 @@ async fn check_links(session: &mut Session, separator: &str, server: &str, own: 
 }
 
 #[tokio::test]
-async fn every_link_of_a_result_can_be_read() {
+async fn every_resource_link_of_a_result_can_be_read() {
     let one = [
         "x://same",
         "x://one",
@@ -106,7 +106,7 @@ async fn every_link_of_a_result_can_be_read() {
 
 /// The same over stdio and through `exec`.
 #[tokio::test]
-async fn links_of_results_through_exec_can_be_read() {
+async fn resource_links_of_exec_results_can_be_read() {
     let (one, two) = (["x://same", "unlisted://one"], ["x://two"]);
     let servers = [handing_out("one", &one), handing_out("two", &two)];
     let config = config([("one", servers[0].config()), ("two", servers[1].config())]);
@@ -135,7 +135,7 @@ async fn links_of_results_through_exec_can_be_read() {
 /// A link that leads to its server without help, or that no server can read, stays unchanged, like
 /// the rest of the result.
 #[tokio::test]
-async fn links_that_need_no_help_stay_as_they_are() {
+async fn direct_and_unreadable_resource_links_are_unchanged() {
     let result = r#"{ "content" : [{"type":"resource_link","uri":"x:\/\/one","name":"n", "size":1.0},  {"type":"resource","resource":{"uri":"unlisted://1","text":"a"},"x":1e2}], "_meta":{"a":1} }"#;
     let servers = [
         Script::new("one")
@@ -171,7 +171,7 @@ async fn links_that_need_no_help_stay_as_they_are() {
 
 /// Only the session that received a link can use it, and only if the preset allows it.
 #[tokio::test]
-async fn a_link_opens_nothing_to_others_and_nothing_hidden() {
+async fn resource_link_grants_no_access_to_others() {
     let own = ["unlisted://one", "x://same", "x://one"];
     let servers = [handing_out("one", &own), handing_out("two", &[])];
     let config = config([("one", servers[0].config()), ("two", servers[1].config())]);

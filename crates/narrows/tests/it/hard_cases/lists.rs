@@ -33,7 +33,7 @@ fn read_text(answer: &Value) -> &str {
 }
 
 #[tokio::test]
-async fn two_servers_with_equal_names() {
+async fn servers_with_equal_names_are_distinguished() {
     let (one, two) = (twin("one"), twin("two"));
     let config = config([("one", one.config()), ("two", two.config())]);
     let gateway = Gateway::serve(&config).await;
@@ -74,7 +74,7 @@ async fn two_servers_with_equal_names() {
 }
 
 #[tokio::test]
-async fn two_servers_with_equal_uris() {
+async fn servers_with_equal_uris_are_distinguished() {
     let (one, two) = (twin("one"), twin("two"));
     let config = config([("one", one.config()), ("two", two.config())]);
     let endpoints = json!({ "endpoints": { "proxy": { "separator": "::", "uris": "wrapped" } } });
@@ -125,7 +125,7 @@ async fn two_servers_with_equal_uris() {
 
 /// If all URIs are wrapped, every item names its server.
 #[tokio::test]
-async fn items_that_say_where_they_are_from() {
+async fn wrapped_items_name_their_server() {
     let one = twin("one");
     let endpoints = json!({ "endpoints": { "proxy": { "separator": "::", "uris": "wrapped" } } });
     let config = with(config([("one", one.config())]), endpoints);
@@ -177,7 +177,7 @@ async fn pages(session: &mut Session, limit: i64) -> Vec<Vec<String>> {
 }
 
 #[tokio::test]
-async fn pages_are_read_and_made_again() {
+async fn server_pages_are_read_and_paginated_again() {
     // The configured order is not alphabetical.
     let sizes = [("z", 5, 2), ("a", 3, 1), ("m", 4, 0)];
     let servers = sizes.map(|(name, count, page_size)| {
@@ -247,7 +247,7 @@ async fn pages_are_read_and_made_again() {
 /// The server offers more tools to clients with capabilities, and announces changes although
 /// nothing has changed. Clients that saw all tools must not see fewer in between.
 #[tokio::test]
-async fn a_change_that_is_none_takes_nothing_away() {
+async fn empty_list_change_removes_nothing() {
     let fidget = [
         Step::notify("notifications/tools/list_changed", "{}"),
         Step::text("done"),
@@ -285,7 +285,7 @@ async fn a_change_that_is_none_takes_nothing_away() {
 /// Tasks are not yet routed between several servers. A tool that runs only as a task is hidden
 /// where servers are joined, and a call to it is refused with the reason.
 #[tokio::test]
-async fn a_tool_that_needs_a_task_is_hidden_where_tasks_are_not_routed() {
+async fn tool_that_requires_a_task_is_hidden() {
     let long = json!({ "name": "long", "description": "Runs long", "inputSchema": { "type": "object" },
         "execution": { "taskSupport": "required" } });
     let either = json!({ "name": "either", "inputSchema": { "type": "object" },
@@ -341,7 +341,7 @@ async fn a_tool_that_needs_a_task_is_hidden_where_tasks_are_not_routed() {
 /// A client that trusted a tool must learn that its definition has changed, and so must the
 /// operator.
 #[tokio::test]
-async fn a_changed_definition_of_a_tool_is_logged_and_counted() {
+async fn changed_tool_definition_is_logged_and_counted() {
     let tool = |name: &str, description: &str, kind: &str| {
         json!({ "name": name, "description": description,
             "inputSchema": { "type": "object", "properties": { "a": { "type": kind } } } })

@@ -62,7 +62,7 @@ fn called(server: &str, tool: &str) -> String {
 }
 
 #[tokio::test]
-async fn every_published_name_is_safe_and_leads_to_its_tool() {
+async fn every_published_name_is_valid_and_resolves() {
     let (gateway, _servers) = odd_names().await;
     for (path, max) in [("/mcp", 50), ("/mcp/short", 24)] {
         let mut session = gateway.session(path).await;
@@ -83,7 +83,7 @@ async fn every_published_name_is_safe_and_leads_to_its_tool() {
 }
 
 #[tokio::test]
-async fn names_in_other_forms() {
+async fn alternative_names_resolve() {
     let (gateway, _servers) = odd_names().await;
     for path in ["/mcp", "/mcp/facade", "/mcp/proxy"] {
         let mut session = gateway.session(path).await;
@@ -126,7 +126,7 @@ async fn names_in_other_forms() {
 }
 
 #[tokio::test]
-async fn names_that_lead_nowhere() {
+async fn unknown_names_are_rejected() {
     let server = Script::new("files")
         .plain_tool("read_file")
         .plain_tool("write_file");
@@ -192,7 +192,7 @@ async fn names_that_lead_nowhere() {
 }
 
 #[tokio::test]
-async fn results_that_are_almost_right() {
+async fn slightly_invalid_results_are_repaired() {
     let whole = |raw: &str, structured: &str| {
         let text = Value::from(raw);
         format!(

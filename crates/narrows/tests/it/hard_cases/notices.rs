@@ -59,7 +59,7 @@ async fn check_tokens(server: &Value, release: impl FnOnce()) {
 }
 
 #[tokio::test]
-async fn two_clients_with_one_progress_token() {
+async fn equal_progress_tokens_of_two_clients_stay_separate() {
     let server = slow().install();
     check_tokens(&server.config(), || server.release("go")).await;
     let server = slow().install();
@@ -127,7 +127,7 @@ fn message_in(line: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_cancellation_reaches_one_call() {
+async fn cancellation_affects_only_its_call() {
     let server = slow().install();
     check_cancel(&server.config(), &server).await;
     let server = slow().install();
@@ -136,7 +136,7 @@ async fn a_cancellation_reaches_one_call() {
 }
 
 #[tokio::test]
-async fn a_call_that_takes_too_long_is_cancelled() {
+async fn call_that_times_out_is_cancelled() {
     let server = Script::new("s").plain_tool("mute");
     let server = server.on_tool("mute", [Step::Stall]).install();
     let mut short = server.config();
@@ -231,7 +231,7 @@ async fn check_changes(server: &Value) {
 }
 
 #[tokio::test]
-async fn a_changed_list_reaches_those_who_see_it() {
+async fn list_change_notifies_only_affected_clients() {
     let changed = ["tools", "prompts", "resources"]
         .map(|kind| Step::notify(&format!("notifications/{kind}/list_changed"), "{}"));
     let steps = [Step::Relist(lists("new"))].into_iter().chain(changed);
@@ -264,7 +264,7 @@ async fn levels_read(session: &mut Session) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn each_client_reads_the_levels_it_asked_for() {
+async fn log_messages_are_filtered_by_each_clients_level() {
     let all = ["debug", "info", "warning", "emergency"];
     let server = Script::new("s").plain_tool("talk");
     let steps = all.map(log).into_iter().chain([Step::text("done")]);
@@ -299,7 +299,7 @@ async fn each_client_reads_the_levels_it_asked_for() {
 
 /// The gateway sets the level again on a server that restarts or starts late.
 #[tokio::test]
-async fn a_level_outlives_the_server() {
+async fn log_level_is_restored_after_a_server_restart() {
     let once = Step::Once("died".into(), vec![Step::Die]);
     let server = Script::new("s").plain_tool("die");
     let server = server.on_tool("die", [once]).install();
@@ -316,7 +316,7 @@ async fn a_level_outlives_the_server() {
 
 /// Notifications name their server. Endpoints that wrap URIs also use `params.proxy`.
 #[tokio::test]
-async fn a_notice_says_which_server_it_comes_from() {
+async fn notification_names_its_server() {
     let server = Script::new("s").plain_tool("talk");
     let server = server
         .on_tool("talk", [log("info"), Step::text("done")])
@@ -416,7 +416,7 @@ async fn burst(gateway: &Gateway, capabilities: Value) -> Burst {
 
 /// If the call has its own stream or the session its own link, the server waits for the client.
 #[tokio::test]
-async fn every_notice_of_a_burst_arrives_where_the_stream_is_the_calls_own() {
+async fn all_notifications_arrive_on_a_calls_own_stream() {
     let served = talkative(event).install();
     let http = served.serve_http().await;
     let gateway = Gateway::serve(&config([("s", http.config())])).await;
@@ -434,7 +434,7 @@ async fn every_notice_of_a_burst_arrives_where_the_stream_is_the_calls_own() {
 
 /// On a shared link, excess notifications are dropped, and the client receives their number.
 #[tokio::test]
-async fn a_client_learns_how_many_notices_of_a_shared_link_were_dropped() {
+async fn dropped_notifications_of_a_shared_link_are_counted() {
     let piped = talkative(line).install();
     let gateway = Gateway::serve(&config([("s", piped.config())])).await;
     let heard = burst(&gateway, json!({})).await;
@@ -450,7 +450,7 @@ async fn a_client_learns_how_many_notices_of_a_shared_link_were_dropped() {
 /// Over stdio the client may read late; the gateway reports the number of notifications that it
 /// missed.
 #[tokio::test]
-async fn a_client_on_stdio_learns_how_many_notices_were_dropped() {
+async fn dropped_notifications_on_stdio_are_counted() {
     let server = talkative(line).install();
     let mut client = StdioGateway::open(&config([("s", server.config())])).await;
     let id = client

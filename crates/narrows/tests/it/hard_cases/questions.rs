@@ -69,7 +69,7 @@ async fn check_two_clients(config: &Value) {
 }
 
 #[tokio::test]
-async fn two_clients_with_roots_on_one_server() {
+async fn clients_with_roots_get_separate_links() {
     let server = asking().install();
     check_two_clients(&config([("asker", server.config())])).await;
     // One link for the catalogue, and one for each client.
@@ -82,7 +82,7 @@ async fn two_clients_with_roots_on_one_server() {
 }
 
 #[tokio::test]
-async fn two_clients_with_roots_on_one_server_over_http() {
+async fn clients_with_roots_get_separate_links_over_http() {
     let server = asking().install();
     let served = server.serve_http().await;
     check_two_clients(&config([("asker", served.config())])).await;
@@ -100,7 +100,7 @@ async fn check_refused(config: &Value, expected: &str) {
 }
 
 #[tokio::test]
-async fn a_client_that_cannot_be_asked() {
+async fn server_request_to_a_client_without_support_fails() {
     let unable = "-32601 \"The client behind the gateway does not support this request\"";
     let server = asking().install();
     check_refused(&config([("asker", server.config())]), unable).await;
@@ -114,7 +114,7 @@ async fn a_client_that_cannot_be_asked() {
 
 /// A client receives only requests that match its declared capabilities.
 #[tokio::test]
-async fn a_client_is_asked_only_what_it_declared() {
+async fn client_receives_only_requests_it_declared() {
     let server = asking().install();
     let config = config([("asker", server.config())]);
     let mut client = StdioGateway::start(&config);
@@ -127,7 +127,7 @@ async fn a_client_is_asked_only_what_it_declared() {
 /// If sharing is forced, a request has a clear recipient only while a single client has a call in
 /// flight.
 #[tokio::test]
-async fn a_question_without_a_clear_owner() {
+async fn ambiguous_server_request_is_rejected() {
     let server = asking().install();
     let mut forced = server.config();
     forced["sharing"] = json!("shared");
@@ -152,7 +152,7 @@ async fn a_question_without_a_clear_owner() {
 
 /// The server receives its own ids unchanged, whatever their type, and errors of clients pass.
 #[tokio::test]
-async fn a_server_gets_its_answer_under_its_own_id() {
+async fn server_receives_responses_under_its_own_ids() {
     let ids = ["7", "-1.50", "12345678901234567890123", r#""a\/\u0062""#];
     let ask = |id: &str| {
         let params = r#"{"_meta":{"progressToken":"p"},"message":"\u00e9","x":1.0}"#;
@@ -203,7 +203,7 @@ async fn a_server_gets_its_answer_under_its_own_id() {
 }
 
 #[tokio::test]
-async fn a_question_that_is_withdrawn() {
+async fn cancelled_server_request_is_withdrawn() {
     let question = r#"{"jsonrpc":"2.0","id":5,"method":"roots/list"}"#;
     let cancelled = Step::notify("notifications/cancelled", r#"{"requestId":5}"#);
     let server = Script::new("asker").plain_tool("fickle");
@@ -233,7 +233,7 @@ async fn a_question_that_is_withdrawn() {
 
 /// A request outside any call goes to the client that owns the link.
 #[tokio::test]
-async fn a_question_outside_of_calls() {
+async fn server_request_outside_calls_goes_to_the_link_owner() {
     let server = asking().after_initialized([Step::ask("roots/list", "{}")]);
     let server = server.install();
     let mut client = StdioGateway::start(&config([("asker", server.config())]));
@@ -258,7 +258,7 @@ async fn a_question_outside_of_calls() {
 
 /// A server must not wait for a client that has left.
 #[tokio::test]
-async fn a_question_to_a_client_that_goes() {
+async fn server_request_fails_when_its_client_leaves() {
     let steps = [
         Step::ask("roots/list", "{}"),
         Step::Reach("answered".into()),
@@ -284,7 +284,7 @@ async fn a_question_to_a_client_that_goes() {
 
 /// Beyond `max_links`, calls fail with a clear error until a session ends and frees its link.
 #[tokio::test]
-async fn more_clients_than_links() {
+async fn calls_beyond_max_links_are_rejected() {
     let server = asking().install();
     let mut narrow = server.config();
     narrow["max_links"] = json!(1);

@@ -43,17 +43,17 @@ async fn check_mute(method: &str) {
 }
 
 #[tokio::test]
-async fn a_server_that_never_answers_initialize() {
+async fn server_without_initialize_response_is_reported() {
     check_mute("initialize").await;
 }
 
 #[tokio::test]
-async fn a_server_that_never_answers_its_list() {
+async fn server_without_list_response_is_reported() {
     check_mute("tools/list").await;
 }
 
 #[tokio::test]
-async fn a_server_that_answers_too_late_is_given_up_and_tried_again() {
+async fn slow_server_is_dropped_and_retried() {
     let late = Script::new("late").plain_tool("once");
     let stalled = Step::Once("stalled".into(), vec![Step::Stall]);
     let late = late.on("initialize", [stalled]).install();
@@ -74,7 +74,7 @@ async fn a_server_that_answers_too_late_is_given_up_and_tried_again() {
 }
 
 #[tokio::test]
-async fn a_server_that_floods_stderr() {
+async fn stderr_flood_does_not_block_a_server() {
     let complain = |lines| Step::Complain {
         lines,
         text: "trouble ".repeat(40),
@@ -99,7 +99,7 @@ async fn a_server_that_floods_stderr() {
 }
 
 #[tokio::test]
-async fn a_server_that_prints_garbage() {
+async fn garbage_on_stdout_is_ignored() {
     let garbage = [
         "Server started on port 3000",
         "",
@@ -133,7 +133,7 @@ async fn a_server_that_prints_garbage() {
 }
 
 #[tokio::test]
-async fn a_server_that_answers_what_nobody_asked() {
+async fn unsolicited_responses_are_ignored() {
     let say = |text: &str| Step::Say(text.into());
     let eager = Script::new("eager").plain_tool("work").plain_tool("twice");
     let eager = eager
@@ -188,17 +188,17 @@ async fn check_death(end: Step, reason: &str) {
 }
 
 #[tokio::test]
-async fn a_server_that_is_killed_in_a_call() {
+async fn server_killed_during_a_call_fails_the_call() {
     check_death(Step::Die, "was terminated by signal 9").await;
 }
 
 #[tokio::test]
-async fn a_server_that_exits_in_a_call() {
+async fn server_exit_during_a_call_fails_the_call() {
     check_death(Step::Exit(3), "exited with status 3").await;
 }
 
 #[tokio::test]
-async fn a_server_over_http_that_breaks_off_in_a_call() {
+async fn http_disconnect_during_a_call_fails_the_call() {
     let broken = Script::new("broken").plain_tool("cut").plain_tool("fine");
     let status = |code| Step::Status {
         code,
@@ -260,7 +260,7 @@ async fn check_too_large(server: &Value) {
 }
 
 #[tokio::test]
-async fn a_server_that_answers_too_much() {
+async fn oversized_response_fails_the_call() {
     let script = Script::new("s").plain_tool("large").plain_tool("small");
     let script = script.on_tool("large", [Step::ReplyLength(200_000)]);
     let server = script.install();
@@ -270,7 +270,7 @@ async fn a_server_that_answers_too_much() {
 
 /// A server that cannot be started is missing from joined lists, and a call to it names the reason.
 #[tokio::test]
-async fn a_server_that_cannot_be_started() {
+async fn unstartable_server_does_not_affect_others() {
     let good = good();
     let dead = json!({ "command": "/nowhere/at-all" });
     let gateway = Gateway::serve(&config([("dead", dead), ("good", good.config())])).await;
@@ -298,7 +298,7 @@ async fn a_server_that_cannot_be_started() {
 }
 
 #[tokio::test]
-async fn a_slow_server_is_announced_when_it_comes() {
+async fn slow_server_is_announced_once_up() {
     let slow = Script::new("slow").plain_tool("late");
     let slow = slow.on("initialize", [Step::Wait("go".into())]).install();
     let good = good();
@@ -319,7 +319,7 @@ async fn a_slow_server_is_announced_when_it_comes() {
 }
 
 #[tokio::test]
-async fn a_client_that_lists_at_once_never_sees_an_empty_list() {
+async fn client_that_lists_at_once_gets_a_complete_list() {
     let good = good();
     let config = config([("good", good.config())]);
     for _ in 0..30 {

@@ -44,7 +44,7 @@ async fn on_every_way_in(gateway: &Gateway, config: &Value) -> (Vec<(&'static st
 }
 
 #[tokio::test]
-async fn a_hanging_server_does_not_hold_up_initialize_on_any_way_in() {
+async fn hanging_server_does_not_block_initialize() {
     let (slow, entry) = slow();
     let config = config([("slow", entry)]);
     let config = with(
@@ -83,7 +83,7 @@ async fn a_hanging_server_does_not_hold_up_initialize_on_any_way_in() {
 }
 
 #[tokio::test]
-async fn a_late_server_is_announced_on_every_way_in() {
+async fn late_server_is_announced_on_every_entrypoint() {
     let (slow, entry) = slow();
     let config = config([("slow", entry)]);
     let config = with(config, json!({ "initialize_wait_s": 0, "list_wait_s": 0 }));
@@ -103,7 +103,7 @@ async fn a_late_server_is_announced_on_every_way_in() {
 }
 
 #[tokio::test]
-async fn a_call_to_a_server_that_is_still_starting_waits_for_it() {
+async fn call_to_a_starting_server_waits() {
     let (slow, entry) = slow();
     let config = config([("slow", entry)]);
     let config = with(config, json!({ "initialize_wait_s": 0, "list_wait_s": 0 }));
@@ -135,7 +135,7 @@ async fn a_call_to_a_server_that_is_still_starting_waits_for_it() {
 
 /// Some servers offer other tools to clients with capabilities.
 #[tokio::test]
-async fn a_late_server_is_asked_what_it_offers_to_clients_with_roots() {
+async fn late_server_lists_are_read_for_clients_with_roots() {
     let (slow, entry) = slow();
     let config = config([("slow", entry)]);
     let config = with(

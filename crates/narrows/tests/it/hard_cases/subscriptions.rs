@@ -106,7 +106,7 @@ fn asked(server: &Installed) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn an_update_reaches_those_who_subscribed() {
+async fn update_reaches_only_subscribers() {
     let server = script().install();
     let gateway = Gateway::serve(&config([("s", server.config())])).await;
     let mut both = SubscribedSession::open(&gateway, "/mcp").await;
@@ -141,7 +141,7 @@ async fn an_update_reaches_those_who_subscribed() {
 
 /// A session without the subscription cannot end that of another.
 #[tokio::test]
-async fn a_stranger_cannot_unsubscribe_others() {
+async fn session_cannot_unsubscribe_others() {
     let server = script().install();
     let gateway = Gateway::serve(&config([("s", server.config())])).await;
     let mut one = SubscribedSession::open(&gateway, "/mcp").await;
@@ -155,7 +155,7 @@ async fn a_stranger_cannot_unsubscribe_others() {
 
 /// An update of a sub-resource counts; one of a URI with merely the same prefix does not.
 #[tokio::test]
-async fn an_update_of_a_part() {
+async fn update_of_a_subresource_is_delivered() {
     let server = script().install();
     let gateway = Gateway::serve(&config([("s", server.config())])).await;
     let mut one = SubscribedSession::open(&gateway, "/mcp").await;
@@ -171,7 +171,7 @@ async fn an_update_of_a_part() {
 
 /// The server reports a change immediately after accepting the subscription.
 #[tokio::test]
-async fn an_update_that_comes_at_once() {
+async fn update_right_after_subscribing_is_delivered() {
     // Both messages are in one write, so that the gateway reads them together.
     let update = r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":"#;
     let both = format!("{{}}}}\n{update}{{\"uri\":\"x://a\"}}");
@@ -187,7 +187,7 @@ async fn an_update_that_comes_at_once() {
 
 /// A refused subscription has no effect.
 #[tokio::test]
-async fn a_subscription_that_is_refused() {
+async fn refused_subscription_has_no_effect() {
     let refusal = Step::error(-32002, "no such resource");
     let script = script().rule("resources/subscribe", Some("x://a"), [refusal]);
     let server = script.install();
@@ -203,7 +203,7 @@ async fn a_subscription_that_is_refused() {
 }
 
 #[tokio::test]
-async fn an_update_comes_under_the_uri_that_was_used() {
+async fn update_uses_the_uri_of_the_subscription() {
     let server = script().install();
     let twin = script().with(|script| script.name = "t".into()).install();
     let config = config([("s", server.config()), ("t", twin.config())]);
@@ -245,7 +245,7 @@ async fn an_update_comes_under_the_uri_that_was_used() {
 
 /// A session with its own link receives only its own updates, over that link.
 #[tokio::test]
-async fn subscriptions_over_links_of_their_own() {
+async fn session_owned_link_delivers_only_its_updates() {
     let server = script().install();
     let gateway = Gateway::serve(&config([("s", server.config())])).await;
     let mut shared = SubscribedSession::open(&gateway, "/mcp").await;
@@ -265,7 +265,7 @@ async fn subscriptions_over_links_of_their_own() {
 
 /// The gateway subscribes again after a server restarts.
 #[tokio::test]
-async fn subscriptions_outlive_the_server() {
+async fn subscriptions_are_restored_after_a_server_restart() {
     let once = Step::Once("died".into(), vec![Step::Die]);
     let script = script().plain_tool("die").on_tool("die", [once]);
     let server = script.install();

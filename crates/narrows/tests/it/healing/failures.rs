@@ -40,19 +40,19 @@ async fn check(script: Script, failing: Vec<Step>, reason: &str) {
 const UNANSWERED: &str = "it did not answer 2 health checks (0.5 s each)";
 
 #[tokio::test]
-async fn a_server_that_reads_and_never_answers() {
+async fn unresponsive_server_is_restarted() {
     let steps = vec![Step::Mute, Step::Stall];
     check(Script::new("bad"), steps, UNANSWERED).await;
 }
 
 #[tokio::test]
-async fn a_server_that_stops_reading() {
+async fn non_reading_server_is_restarted() {
     let never = vec![Step::Block("never".into())];
     check(Script::new("bad"), never, UNANSWERED).await;
 }
 
 #[tokio::test]
-async fn a_server_that_stops_reading_and_does_not_mind_signals() {
+async fn server_that_ignores_signals_is_restarted() {
     let script = Script::new("bad").with(|script| {
         script.ignore_sigterm = true;
         script.ignore_eof = true;
@@ -65,7 +65,7 @@ async fn a_server_that_stops_reading_and_does_not_mind_signals() {
 }
 
 #[tokio::test]
-async fn a_server_that_prints_garbage_instead_of_answers() {
+async fn server_that_prints_garbage_is_restarted() {
     let garbage = [Step::Say("Traceback:".into()), Step::Say("{".into())];
     let script = Script::new("bad").on("ping", garbage);
     let steps = vec![Step::Mute, Step::Say("oops".into()), Step::Stall];
@@ -73,13 +73,13 @@ async fn a_server_that_prints_garbage_instead_of_answers() {
 }
 
 #[tokio::test]
-async fn a_server_that_closes_its_output_and_lives_on() {
+async fn server_that_closes_stdout_is_restarted() {
     let script = Script::new("bad").with(|script| script.ignore_eof = true);
     check(script, vec![Step::CloseOutput], "closed its output").await;
 }
 
 #[tokio::test]
-async fn a_server_that_is_killed_while_nobody_calls() {
+async fn killed_idle_server_is_restarted() {
     let killed = Script::new("bad").plain_tool("work").install();
     let good = good();
     let config = strict([("bad", killed.config()), ("good", good.config())]);
@@ -93,7 +93,7 @@ async fn a_server_that_is_killed_while_nobody_calls() {
 }
 
 #[tokio::test]
-async fn a_server_that_hangs_over_a_link_of_a_session_of_its_own() {
+async fn unresponsive_session_owned_server_is_restarted() {
     let broken = Script::new("bad").plain_tool("break").on_tool(
         "break",
         [
@@ -121,7 +121,7 @@ async fn a_server_that_hangs_over_a_link_of_a_session_of_its_own() {
 /// A server that handles one call at a time is not restarted during that call, while an idle server
 /// that does not respond is restarted repeatedly.
 #[tokio::test]
-async fn a_busy_server_is_not_given_up() {
+async fn busy_server_is_not_restarted() {
     let busy = Script::new("busy").plain_tool("work").on_tool(
         "work",
         [
@@ -149,7 +149,7 @@ async fn a_busy_server_is_not_given_up() {
 }
 
 #[tokio::test]
-async fn a_server_that_knows_no_ping_is_alive() {
+async fn server_without_ping_support_counts_as_alive() {
     let old = Script::new("old").plain_tool("work");
     let old = old.on("ping", [Step::error(-32601, "Method not found")]);
     let old = old.install();
@@ -165,7 +165,7 @@ async fn a_server_that_knows_no_ping_is_alive() {
 }
 
 #[tokio::test]
-async fn nobody_is_asked_where_checks_are_switched_off() {
+async fn no_pings_are_sent_if_health_checks_are_disabled() {
     let quiet = Script::new("quiet").install();
     let asked = Script::new("asked").install();
     let mut server = quiet.config();
@@ -180,7 +180,7 @@ async fn nobody_is_asked_where_checks_are_switched_off() {
 }
 
 #[tokio::test]
-async fn calls_to_a_server_that_is_down_are_answered_at_once_and_told_when_it_is_tried() {
+async fn calls_to_a_down_server_fail_with_the_next_attempt_time() {
     let dead = json!({ "command": "/nowhere/at-all" });
     let good = good();
     let gateway = Gateway::serve(&strict([("dead", dead), ("good", good.config())])).await;

@@ -61,7 +61,7 @@ async fn check(server: &Installed, config: Value, tool: &str, times: usize) -> V
 }
 
 #[tokio::test]
-async fn what_only_reads_is_asked_again() {
+async fn read_only_calls_are_retried() {
     for tool in ["peek", "put", ""] {
         let server = server(&once(Step::Die));
         let answer = check(&server, server.config(), tool, 2).await;
@@ -70,7 +70,7 @@ async fn what_only_reads_is_asked_again() {
 }
 
 #[tokio::test]
-async fn once_and_only_once() {
+async fn calls_are_retried_only_once() {
     let server = server(&[Step::Die]);
     let answer = check(&server, server.config(), "peek", 2).await;
     assert_eq!(
@@ -80,7 +80,7 @@ async fn once_and_only_once() {
 }
 
 #[tokio::test]
-async fn what_may_have_done_something_is_never_repeated() {
+async fn calls_with_side_effects_are_not_retried() {
     for tool in ["drop", "unsaid"] {
         let server = server(&once(Step::Die));
         let answer = check(&server, server.config(), tool, 1).await;
@@ -95,7 +95,7 @@ async fn what_may_have_done_something_is_never_repeated() {
 }
 
 #[tokio::test]
-async fn over_links_of_sessions_of_their_own_it_is_the_same() {
+async fn session_owned_links_retry_the_same_way() {
     for (tool, times) in [("peek", 2), ("drop", 1)] {
         let server = server(&once(Step::Die));
         let mut config = server.config();
@@ -107,7 +107,7 @@ async fn over_links_of_sessions_of_their_own_it_is_the_same() {
 }
 
 #[tokio::test]
-async fn over_the_other_transports_it_is_the_same() {
+async fn other_transports_retry_the_same_way() {
     for transport in [
         Transport::Http,
         Transport::Sse,
@@ -127,7 +127,7 @@ async fn over_the_other_transports_it_is_the_same() {
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_is_not_asked_again() {
+async fn http_error_response_is_not_retried() {
     let status = Step::Status {
         code: 503,
         headers: Vec::new(),

@@ -16,7 +16,7 @@ fn check(reply: Reply, arguments: &[&str], expected: Expect) {
 }
 
 #[test]
-fn errors_of_the_api_are_told_with_help() {
+fn api_errors_are_printed_with_help() {
     let servers = &["servers"];
     check(
         error(401, "unauthorized", "no"),
@@ -74,7 +74,7 @@ fn errors_of_the_api_are_told_with_help() {
 }
 
 #[test]
-fn the_token_that_was_refused_is_told_by_where_it_came_from() {
+fn rejected_token_is_named_by_its_source() {
     let api = FakeAdminApi::new(vec![(
         "GET /servers",
         vec![error(401, "unauthorized", "no")],
@@ -111,7 +111,7 @@ fn the_token_that_was_refused_is_told_by_where_it_came_from() {
 }
 
 #[test]
-fn answers_that_are_none() {
+fn invalid_responses_are_reported() {
     let servers = &["servers"];
     check(
         Reply::Bytes(with_head(200, "text/html", "<html>")),
@@ -216,7 +216,7 @@ fn answers_that_are_none() {
 }
 
 #[test]
-fn a_change_that_was_not_answered_may_have_been_made() {
+fn unanswered_change_is_reported_as_possibly_made() {
     let request = "POST /servers/files/restart";
     let api = FakeAdminApi::new(vec![(request, vec![Reply::Bytes(Vec::new())])]);
     let ran = api.run(&["servers", "restart", "files"]);
@@ -248,7 +248,7 @@ fn a_change_that_was_not_answered_may_have_been_made() {
 }
 
 #[test]
-fn an_answer_that_does_not_come_is_not_waited_for() {
+fn missing_response_times_out() {
     let slow = &["servers", "--timeout", "1"];
     check(
         Reply::Held(Vec::new()),
@@ -279,7 +279,7 @@ fn an_answer_that_does_not_come_is_not_waited_for() {
 }
 
 #[test]
-fn an_answer_without_an_end_is_not_kept() {
+fn oversized_response_is_aborted() {
     let head = b"HTTP/1.1 200 OK\r\nContent-Length: 70000000\r\n\r\n".to_vec();
     let body = vec![b' '; 68 * 1024 * 1024];
     check(
@@ -296,7 +296,7 @@ fn an_answer_without_an_end_is_not_kept() {
 }
 
 #[test]
-fn a_gateway_that_repeats_the_token_cannot_make_us_print_it() {
+fn token_in_a_response_is_redacted() {
     let says = |text: String| error(404, "unknown", &text);
     check(
         says(format!("no {TOKEN} here")),
@@ -366,7 +366,7 @@ fn a_gateway_that_repeats_the_token_cannot_make_us_print_it() {
 }
 
 #[test]
-fn nobody_is_there() {
+fn refused_connection_is_reported() {
     let folder = Folder::new();
     let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
     let address = listener.local_addr().expect("it has one").to_string();

@@ -22,7 +22,7 @@ fn file(folder: &Folder, port: u16) -> PathBuf {
 }
 
 #[test]
-fn of_several_gateways_one_has_to_be_chosen() {
+fn ambiguous_gateway_must_be_selected() {
     let api = no_servers();
     api.folder.write("own.json", "{}");
     announce(
@@ -84,7 +84,7 @@ fn of_several_gateways_one_has_to_be_chosen() {
 }
 
 #[test]
-fn the_token_of_a_run_goes_to_no_other_address() {
+fn runtime_token_is_sent_only_to_its_gateway() {
     let api = no_servers();
     let other = no_servers();
     let url = format!("http://{}", other.address);
@@ -109,7 +109,7 @@ fn the_token_of_a_run_goes_to_no_other_address() {
 }
 
 #[test]
-fn a_token_file_comes_before_the_variable_and_both_before_the_run() {
+fn token_file_overrides_variable_overrides_runtime_token() {
     let api = no_servers();
     api.folder.write("token", " nra_of-a-file\n");
     for (arguments, variable) in [
@@ -133,7 +133,7 @@ fn a_token_file_comes_before_the_variable_and_both_before_the_run() {
 }
 
 #[test]
-fn wrong_addresses_and_token_files_are_wrong_usage() {
+fn invalid_addresses_and_token_files_are_usage_errors() {
     let api = no_servers();
     api.folder.write("empty", " \n");
     api.folder.write("long", "x".repeat(5000));
@@ -159,7 +159,7 @@ fn wrong_addresses_and_token_files_are_wrong_usage() {
 }
 
 #[test]
-fn a_plain_connection_to_another_machine_is_warned_of() {
+fn plain_http_to_another_host_is_warned_about() {
     let folder = Folder::new();
     folder.write("token", "nra_given");
     // The address is not loopback, but leads to this machine.
@@ -179,7 +179,7 @@ fn a_plain_connection_to_another_machine_is_warned_of() {
 }
 
 #[test]
-fn files_that_others_can_read_are_not_believed() {
+fn files_readable_by_others_are_rejected() {
     let api = no_servers();
     let (_, port) = api.address.rsplit_once(':').expect("it has a port");
     let file = file(&api.folder, port.parse().expect("a port"));
@@ -202,7 +202,7 @@ fn files_that_others_can_read_are_not_believed() {
 }
 
 #[test]
-fn a_gateway_tells_where_it_is_while_it_runs() {
+fn runtime_file_exists_while_the_gateway_runs() {
     let folder = Folder::with(r#"{"mcpServers": {"demo": {"type": "builtin"}}}"#);
     let start = || {
         let mut running =
@@ -244,7 +244,7 @@ fn a_gateway_tells_where_it_is_while_it_runs() {
 }
 
 #[test]
-fn a_gateway_without_a_home_runs_without_the_file() {
+fn gateway_without_a_home_runs_without_a_runtime_file() {
     let folder = Folder::new();
     let mut command =
         folder.command(&["serve", "--listen", "127.0.0.1:0", "--log-format", "human"]);

@@ -24,7 +24,7 @@ fn check(gateway: &Gateway, arguments: &[&str], expected: Expect) {
 }
 
 #[tokio::test]
-async fn it_is_listed_and_shown_with_the_reason_and_disabled_by_name() {
+async fn skipped_server_is_listed_with_the_reason() {
     let gateway = Gateway::serve(&config()).await;
     check(
         &gateway,
@@ -103,7 +103,7 @@ async fn it_is_listed_and_shown_with_the_reason_and_disabled_by_name() {
 }
 
 #[tokio::test]
-async fn a_saved_change_after_the_same_without_saving_says_what_it_wrote() {
+async fn save_reports_earlier_unsaved_changes() {
     let gateway = Gateway::serve(&config()).await;
     check(
         &gateway,
@@ -176,7 +176,7 @@ async fn a_saved_change_after_the_same_without_saving_says_what_it_wrote() {
 }
 
 #[tokio::test]
-async fn a_corrected_add_replaces_what_never_came_up() {
+async fn corrected_add_replaces_a_server_that_never_started() {
     let gateway = Gateway::serve(&config()).await;
     let wrong = ["add", "more", "--save", "--", "./nowhere"];
     check(
@@ -219,7 +219,7 @@ async fn a_corrected_add_replaces_what_never_came_up() {
 }
 
 #[tokio::test]
-async fn an_entry_that_leads_back_is_not_said_to_be_tried_again() {
+async fn looping_entry_is_not_reported_as_retried() {
     let gateway = Gateway::serve(&config()).await;
     let url = format!("http://{}/mcp", gateway.address());
     let ran = gateway

@@ -72,7 +72,7 @@ fn presets_are_listed_and_shown() {
 }
 
 #[test]
-fn a_preset_is_put_from_a_file_or_from_stdin() {
+fn preset_is_put_from_a_file_or_stdin() {
     let changed = change(json!({ "presets": ["a/b"], "saved_to": "/x/narrows.json" }));
     let api = FakeAdminApi::json("PUT /presets/a%2Fb?save=true", 201, changed);
     api.folder
@@ -128,7 +128,7 @@ fn a_preset_is_put_from_a_file_or_from_stdin() {
 }
 
 #[test]
-fn a_preset_is_taken_away() {
+fn preset_is_removed() {
     let changed =
         change(json!({ "presets": ["p"], "warnings": ["endpoint 'lazy' has no preset now"] }));
     let api = FakeAdminApi::json("DELETE /presets/p?save=false", 200, changed);
@@ -166,7 +166,7 @@ fn a_preset_is_taken_away() {
 }
 
 #[test]
-fn a_preset_is_put_in_force() {
+fn preset_is_assigned() {
     let changed = change(json!({ "endpoints": ["default"] }));
     FakeAdminApi::json(
         "PUT /endpoints/default/preset?save=false",
@@ -241,7 +241,7 @@ fn a_preset_is_put_in_force() {
 }
 
 #[test]
-fn wrong_usage_is_told_before_anything_is_sent() {
+fn usage_errors_are_reported_before_any_request() {
     let api = FakeAdminApi::new(vec![("GET /presets", vec![Reply::Json(200, presets())])]);
     let cases: &[&[&str]] = &[
         &["use"],

@@ -33,7 +33,7 @@ const WHERE: [&str; 4] = [
 ];
 
 #[tokio::test]
-async fn a_server_is_added_to_run_in_the_folder_of_the_caller() {
+async fn added_server_runs_in_the_callers_folder() {
     let gateway = Gateway::serve(&json!({ "mcpServers": {} })).await;
     let out = gateway.folder().path().join("out");
     let variable = format!("OUT={}", out.display());
@@ -62,7 +62,7 @@ async fn a_server_is_added_to_run_in_the_folder_of_the_caller() {
 }
 
 #[tokio::test]
-async fn each_command_says_what_it_did() {
+async fn each_command_reports_its_result() {
     let gateway = Gateway::serve(&json!({ "mcpServers": { "demo": { "type": "builtin" } } })).await;
     let first = |arguments: &[&str]| {
         let ran = gateway.folder().run(&[&["servers"], arguments].concat());
@@ -90,7 +90,7 @@ async fn each_command_says_what_it_did() {
 }
 
 #[tokio::test]
-async fn a_change_tells_only_the_warnings_that_concern_it() {
+async fn change_prints_only_its_own_warnings() {
     let config = json!({ "wibble": 1, "mcpServers": {
         "demo": { "type": "builtin", "wobble": 1 }, "off": { "type": "builtin", "name": "demo", "disabled": true, "webble": 1 } } });
     let gateway = Gateway::serve(&config).await;
@@ -109,7 +109,7 @@ async fn a_change_tells_only_the_warnings_that_concern_it() {
 }
 
 #[tokio::test]
-async fn save_without_a_file_creates_the_file_of_the_user() {
+async fn save_without_a_file_creates_the_user_file() {
     let gateway = Gateway::serve_in(Folder::new(), &[]).await;
     let file = saved(&gateway);
     let ran = gateway
@@ -151,7 +151,7 @@ async fn save_without_a_file_creates_the_file_of_the_user() {
 
 /// A file created by another program after the start is not replaced.
 #[tokio::test]
-async fn save_does_not_replace_a_file_that_was_not_read() {
+async fn save_does_not_replace_an_unread_file() {
     let gateway = Gateway::serve_in(Folder::new(), &[]).await;
     let file = saved(&gateway);
     fs::create_dir_all(file.parent().expect("a folder")).expect("a folder can be made");
@@ -169,7 +169,7 @@ async fn save_does_not_replace_a_file_that_was_not_read() {
 }
 
 #[tokio::test]
-async fn the_first_page_names_the_endpoints_that_there_are() {
+async fn index_page_lists_the_current_endpoints() {
     let config = json!({ "mcpServers": { "demo": { "type": "builtin" } },
         "endpoints": { "find": { "expose": "search" } } });
     let gateway = Gateway::serve(&config).await;

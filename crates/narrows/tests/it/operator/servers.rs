@@ -61,7 +61,7 @@ fn all_servers_are_listed() {
 }
 
 #[test]
-fn one_server_is_shown_with_its_tools() {
+fn server_is_shown_with_its_tools() {
     let mut server = up("io.github.x/y");
     server["tool_list"] = json!([
         { "name": "read", "published": "y__read", "tokens": 1200 },
@@ -177,7 +177,7 @@ fn entries_are_built_from_options() {
 }
 
 #[test]
-fn entries_that_are_none_are_wrong_usage_and_nothing_is_sent() {
+fn invalid_entries_are_usage_errors_and_not_sent() {
     let cases: &[&[&str]] = &[
         &[],
         &["--json", "not json"],
@@ -265,7 +265,7 @@ fn add_waits_until_the_server_is_up() {
 }
 
 #[test]
-fn add_tells_of_a_server_that_fails_and_leaves_it() {
+fn add_reports_a_failing_server_and_keeps_it() {
     let added =
         change(json!({ "added": ["gone"], "warnings": ["preset 'p' names no tool of it"] }));
     let script = || {
@@ -316,7 +316,7 @@ fn add_tells_of_a_server_that_fails_and_leaves_it() {
 }
 
 #[test]
-fn a_server_that_goes_on_starting_is_waited_for_no_longer_than_said() {
+fn waiting_for_a_starting_server_respects_the_timeout() {
     let api = FakeAdminApi::new(vec![
         (
             "POST /servers/slow/restart",
@@ -345,7 +345,7 @@ fn a_server_that_goes_on_starting_is_waited_for_no_longer_than_said() {
 }
 
 #[test]
-fn add_replace_puts_and_a_server_that_is_switched_off_is_at_its_end() {
+fn add_replace_puts_and_accepts_a_disabled_server() {
     let api = FakeAdminApi::new(vec![
         (
             "PUT /servers/a%2Fb?save=false",
@@ -455,7 +455,7 @@ fn enable_waits_and_disable_and_remove_do_not() {
 }
 
 #[test]
-fn restart_waits() {
+fn restart_waits_until_the_server_is_up() {
     let api = FakeAdminApi::new(vec![
         (
             "POST /servers/files/restart",
@@ -488,7 +488,7 @@ fn restart_waits() {
 }
 
 #[test]
-fn what_the_gateway_refuses_is_told_in_its_words() {
+fn gateway_errors_are_printed_verbatim() {
     let unknown = "there is no server 'fils'; did you mean files?";
     FakeAdminApi::new(vec![(
         "GET /servers/fils",

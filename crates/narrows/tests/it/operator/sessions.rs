@@ -48,7 +48,7 @@ fn sessions_are_listed() {
 }
 
 #[test]
-fn a_session_is_ended() {
+fn session_is_closed() {
     let api = || FakeAdminApi::json("DELETE /sessions/12", 204, Value::Null);
     api().check(
         &["sessions", "end", "12"],
@@ -169,7 +169,7 @@ fn streamed(end: &str) -> Vec<u8> {
 }
 
 #[test]
-fn happenings_are_told_line_by_line_until_the_gateway_ends() {
+fn events_are_printed_line_by_line() {
     let api = FakeAdminApi::new(vec![(
         "GET /events?calls=true",
         vec![Reply::Bytes(streamed("0\r\n\r\n"))],
@@ -215,7 +215,7 @@ fn happenings_are_told_line_by_line_until_the_gateway_ends() {
 }
 
 #[test]
-fn a_stream_that_breaks_is_a_failure() {
+fn interrupted_stream_is_a_failure() {
     let api = FakeAdminApi::new(vec![(
         "GET /events?calls=true",
         vec![Reply::Bytes(streamed("5\r\nab"))],
@@ -241,7 +241,7 @@ fn a_stream_that_breaks_is_a_failure() {
 }
 
 #[test]
-fn ctrl_c_and_a_reader_that_goes_away_end_it_well() {
+fn ctrl_c_and_closed_stdout_exit_successfully() {
     let api = FakeAdminApi::new(vec![(
         "GET /events?calls=true",
         vec![Reply::Held(streamed(""))],

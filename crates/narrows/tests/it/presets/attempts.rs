@@ -23,7 +23,7 @@ async fn check_joined(client: Any, preset_servers: &PresetServers, gateway: &Gat
 }
 
 #[tokio::test]
-async fn over_streamable_http() {
+async fn hidden_items_are_refused_over_streamable_http() {
     let preset_servers = PresetServers::build();
     let gateway = Gateway::serve(&preset_servers.config()).await;
     let client = Streamable::at(gateway.address(), "/mcp").boxed();
@@ -31,7 +31,7 @@ async fn over_streamable_http() {
 }
 
 #[tokio::test]
-async fn over_http_and_sse() {
+async fn hidden_items_are_refused_over_http_and_sse() {
     let preset_servers = PresetServers::build();
     let gateway = Gateway::serve(&preset_servers.config()).await;
     let client = Sse::connect(gateway.address(), "/sse").await.boxed();
@@ -39,7 +39,7 @@ async fn over_http_and_sse() {
 }
 
 #[tokio::test]
-async fn over_a_websocket() {
+async fn hidden_items_are_refused_over_websocket() {
     let preset_servers = PresetServers::build();
     let gateway = Gateway::serve(&preset_servers.config()).await;
     let client = WebSocket::connect(gateway.address(), "/ws").await.boxed();
@@ -48,7 +48,7 @@ async fn over_a_websocket() {
 
 /// The command line sets a preset on endpoints that have none.
 #[tokio::test]
-async fn over_stdio() {
+async fn hidden_items_are_refused_over_stdio() {
     let preset_servers = PresetServers::build();
     let servers = config([
         ("a", preset_servers.a.config()),
@@ -89,7 +89,7 @@ async fn check_direct(client: Any, preset_servers: &PresetServers, gateway: &Gat
 }
 
 #[tokio::test]
-async fn on_the_ways_in_of_one_server() {
+async fn hidden_items_are_refused_on_single_server_endpoints() {
     let preset_servers = PresetServers::build();
     let gateway = Gateway::serve(&preset_servers.config()).await;
     // The response arrives after all servers are up.
@@ -105,7 +105,7 @@ async fn on_the_ways_in_of_one_server() {
 
 /// The endpoint of a server without allowed items has no items.
 #[tokio::test]
-async fn on_the_ways_in_of_a_hidden_server() {
+async fn hidden_server_endpoint_has_no_items() {
     let preset_servers = PresetServers::build();
     let gateway = Gateway::serve(&preset_servers.config()).await;
     gateway.session("/mcp").await;
@@ -126,7 +126,7 @@ async fn on_the_ways_in_of_a_hidden_server() {
 
 /// Some servers ignore the case of members and would read another name.
 #[tokio::test]
-async fn members_in_another_case_do_not_reach_a_server() {
+async fn member_names_in_another_case_are_rejected() {
     let preset_servers = PresetServers::build();
     let gateway = Gateway::serve(&preset_servers.config()).await;
     for (path, method, params) in [
@@ -163,7 +163,7 @@ async fn members_in_another_case_do_not_reach_a_server() {
 
 /// A server may have another preset on its own endpoint.
 #[tokio::test]
-async fn a_server_may_be_open_on_its_own_way_in() {
+async fn server_endpoint_may_be_exempt_from_the_preset() {
     let preset_servers = PresetServers::build();
     let mut config = preset_servers.config();
     config["mcpServers"]["a"]["preset"] = json!(false);
@@ -176,7 +176,7 @@ async fn a_server_may_be_open_on_its_own_way_in() {
 
 /// Endpoints without a preset allow everything, even if others have one.
 #[tokio::test]
-async fn endpoints_without_a_preset_have_everything() {
+async fn endpoints_without_a_preset_allow_everything() {
     let preset_servers = PresetServers::build();
     let gateway = Gateway::serve(&preset_servers.config()).await;
     let mut free = gateway.session("/mcp/wrapped").await;

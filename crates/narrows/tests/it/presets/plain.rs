@@ -55,7 +55,7 @@ fn request((method, params): &AskedRequest) -> String {
 }
 
 #[tokio::test]
-async fn lists_are_without_what_is_hidden() {
+async fn hidden_items_are_not_listed() {
     check(async |_, gateway, server| {
         for (method, list, key, expected) in [
             ("tools/list", "tools", "name", "look"),
@@ -77,7 +77,7 @@ async fn lists_are_without_what_is_hidden() {
 }
 
 #[tokio::test]
-async fn what_is_hidden_is_refused() {
+async fn hidden_items_are_refused() {
     check(async |preset_servers, gateway, server| {
         let mut attempts = about_tool("drop_secret");
         attempts.extend(about_prompt("secret_prompt"));
@@ -140,7 +140,7 @@ async fn what_is_hidden_is_refused() {
 }
 
 #[tokio::test]
-async fn what_is_allowed_passes() {
+async fn allowed_items_pass() {
     check(async |_, gateway, server| {
         let mut fine = about_tool("look");
         fine.extend(about_prompt("greet"));
@@ -157,7 +157,7 @@ async fn what_is_allowed_passes() {
 }
 
 #[tokio::test]
-async fn a_server_of_which_nothing_is_allowed() {
+async fn server_without_allowed_items_is_refused() {
     check(async |preset_servers, gateway, server| {
         if server != "a" {
             return;

@@ -61,7 +61,7 @@ async fn opens(session: &mut Session, id: &str, lazy: bool) -> bool {
 }
 
 #[tokio::test]
-async fn receipts_of_other_endpoints_and_presets() {
+async fn receipts_of_other_endpoints_and_presets_are_refused() {
     let (server, _) = long();
     let more = json!({
         "presets": { "guest": { "tools": ["a/*"] }, "staff": { "tools": ["a/*", "b/*"] } },
@@ -86,7 +86,7 @@ async fn receipts_of_other_endpoints_and_presets() {
 
 /// The endpoint has another preset, or the preset has changed under the same id.
 #[tokio::test]
-async fn receipts_of_the_same_endpoint_before() {
+async fn receipts_from_before_a_preset_change_are_refused() {
     let (server, _) = long();
     let folder = Folder::new();
     let under = |tools: Value, preset: Value| {

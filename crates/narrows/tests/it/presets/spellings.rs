@@ -12,7 +12,7 @@ use crate::gateway::{Gateway, config, error, with};
 
 /// Published names that differ from the servers' own, and a batch of calls.
 #[tokio::test]
-async fn names_that_are_made_and_calls_that_come_together() {
+async fn generated_names_and_batches_do_not_bypass_a_preset() {
     let long = format!("{}_secret", "very_long_name_".repeat(4));
     let server = Script::new("odd")
         .plain_tool("look at/it")
@@ -57,7 +57,7 @@ async fn names_that_are_made_and_calls_that_come_together() {
 
 /// Ambiguous requests are refused.
 #[tokio::test]
-async fn names_that_are_given_twice() {
+async fn duplicate_name_members_are_rejected() {
     let preset_servers = PresetServers::build();
     let gateway = Gateway::serve(&preset_servers.config()).await;
     let mut session = gateway.session("/mcp/lazy").await;
@@ -95,7 +95,7 @@ async fn names_that_are_given_twice() {
 
 /// URIs as returned by an endpoint without a preset.
 #[tokio::test]
-async fn addresses_from_another_endpoint() {
+async fn wrapped_uris_of_another_endpoint_are_refused() {
     let preset_servers = PresetServers::build();
     let gateway = Gateway::serve(&preset_servers.config()).await;
     let mut free = gateway.session("/mcp/wrapped").await;
@@ -183,17 +183,17 @@ async fn check_spellings(resources: Value) {
 }
 
 #[tokio::test]
-async fn other_spellings_of_what_is_hidden() {
+async fn other_spellings_of_hidden_uris_are_refused() {
     check_spellings(guest()["resources"].clone()).await;
 }
 
 #[tokio::test]
-async fn other_spellings_of_what_no_pattern_allows() {
+async fn other_spellings_outside_allowed_patterns_are_refused() {
     check_spellings(json!(["a/file:///open/*", "!a/file:///open/secret*"])).await;
 }
 
 #[tokio::test]
-async fn other_spellings_of_what_only_is_taken_away() {
+async fn other_spellings_of_excluded_uris_are_refused() {
     check_spellings(json!([
         "*/*",
         "!a/file:///open/secret*",
@@ -204,7 +204,7 @@ async fn other_spellings_of_what_only_is_taken_away() {
 
 /// Suggestions do not contain hidden items.
 #[tokio::test]
-async fn no_suggestion_gives_away_what_is_hidden() {
+async fn suggestions_do_not_reveal_hidden_items() {
     let preset_servers = PresetServers::build();
     let gateway = Gateway::serve(&preset_servers.config()).await;
     for path in ["/mcp", "/mcp/lazy", "/servers/a/mcp"] {

@@ -58,7 +58,7 @@ async fn check(mut client: Any, prefix: &str) {
 }
 
 #[tokio::test]
-async fn a_disabled_tool_is_refused_on_every_way_in() {
+async fn disabled_tool_is_refused_on_every_entrypoint() {
     let server = server();
     let entry = with(server.config(), json!({ "disabledTools": ["drop"] }));
     let gateway = Gateway::serve(&config([("a", entry)])).await;
@@ -82,7 +82,7 @@ async fn a_disabled_tool_is_refused_on_every_way_in() {
 }
 
 #[tokio::test]
-async fn a_disabled_tool_is_refused_over_stdio() {
+async fn disabled_tool_is_refused_over_stdio() {
     let server = server();
     let entry = with(server.config(), json!({ "disabledTools": ["drop"] }));
     let folder = Folder::with(&config([("a", entry)]).to_string());
@@ -92,7 +92,7 @@ async fn a_disabled_tool_is_refused_over_stdio() {
 }
 
 #[tokio::test]
-async fn a_disabled_tool_is_neither_executed_nor_found() {
+async fn disabled_tool_is_neither_executed_nor_found() {
     let server = server();
     let entry = with(server.config(), json!({ "disabledTools": ["drop"] }));
     let more = json!({ "endpoints": { "find": { "expose": "search", "pin": ["*/*"] } } });
@@ -119,7 +119,7 @@ async fn a_disabled_tool_is_neither_executed_nor_found() {
 }
 
 #[tokio::test]
-async fn a_disabled_tool_is_refused_by_plain_json_rpc() {
+async fn disabled_tool_is_refused_over_plain_json_rpc() {
     let (linked, posted) = (server(), server());
     let served = posted.serve_http().await;
     for list in lists() {
@@ -165,7 +165,7 @@ async fn a_disabled_tool_is_refused_by_plain_json_rpc() {
 
 /// The preset of an endpoint or a session does not replace a server's own tool list.
 #[tokio::test]
-async fn a_preset_opens_nothing_that_the_entry_of_a_server_closes() {
+async fn preset_cannot_enable_a_disabled_tool() {
     let server = server();
     let entry = with(
         server.config(),

@@ -84,12 +84,12 @@ async fn check_unlisted(path: &str, more: &[AskedRequest]) {
 }
 
 #[tokio::test]
-async fn through_exec_and_inspect() {
+async fn hidden_tools_are_unreachable_through_exec_and_inspect() {
     check_unlisted("/mcp/lazy", &[]).await;
 }
 
 #[tokio::test]
-async fn through_a_search() {
+async fn hidden_tools_are_unreachable_through_search() {
     let arguments = json!({ "query": "tell secret", "server_name": "b" });
     let params = json!({ "name": "search_tools", "arguments": arguments });
     check_unlisted("/mcp/find", &[("tools/call", params)]).await;
@@ -112,7 +112,7 @@ async fn through_a_search() {
 
 /// The same with `--expose` on the command line.
 #[tokio::test]
-async fn over_stdio_through_exec() {
+async fn hidden_tools_are_unreachable_through_exec_over_stdio() {
     let preset_servers = PresetServers::build();
     let servers = config([
         ("a", preset_servers.a.config()),

@@ -152,7 +152,7 @@ async fn three_gateways_in_a_ring_reach_each_other() {
 }
 
 #[tokio::test]
-async fn a_gateway_may_use_one_server_of_a_gateway_that_uses_it() {
+async fn gateway_may_use_one_server_of_a_gateway_that_uses_it() {
     let (a, b) = tokio::join!(gateway(), gateway());
     give(&a, "all", HTTP.to(&b));
     let leaf = EntrypointKind {
@@ -170,7 +170,7 @@ async fn a_gateway_may_use_one_server_of_a_gateway_that_uses_it() {
 }
 
 #[tokio::test]
-async fn what_no_list_has_does_not_go_round() {
+async fn unlisted_names_do_not_loop() {
     // Each gateway has the other as its only server, so every request is forwarded.
     let (a, b) = tokio::join!(gateway(), gateway());
     for (from, to) in [(&a, &b), (&b, &a)] {
@@ -201,7 +201,7 @@ async fn what_no_list_has_does_not_go_round() {
 }
 
 #[tokio::test]
-async fn a_plain_request_does_not_go_round() {
+async fn plain_request_does_not_loop() {
     // Each entry leads to the entry for the way back at the other gateway.
     let (a, b) = tokio::join!(gateway(), gateway());
     let route = |gateway: &Gateway| {
@@ -248,7 +248,7 @@ async fn mark(gateway: &Gateway) -> String {
 }
 
 #[tokio::test]
-async fn a_client_with_the_mark_of_a_gateway_changes_nothing_for_others() {
+async fn forged_gateway_mark_does_not_affect_others() {
     let (outer, inner) = tokio::join!(gateway(), gateway());
     give(&outer, "inner", HTTP.to(&inner));
     echo(&outer, "inner").await;

@@ -19,7 +19,7 @@ fn config(servers: &ReloadServers, folder: &str, id: &str) -> String {
 }
 
 #[tokio::test]
-async fn files_of_presets_are_followed() {
+async fn preset_file_changes_are_applied() {
     let servers = ReloadServers::install();
     let folder = Folder::with(&config(&servers, "p", "mine"));
     fs::create_dir(folder.path().join("p")).expect("a folder can be made");
@@ -48,7 +48,7 @@ async fn files_of_presets_are_followed() {
     watched.lists(&BOTH).await;
     // Without its folder the configuration is invalid, and the previous one stays in force.
     super::rename(watched.at("q"), watched.at("r"));
-    watched.says(super::REFUSED).await;
+    watched.wait_for_log(super::REFUSED).await;
     watched.lists(&BOTH).await;
     super::rename(watched.at("r"), watched.at("q"));
     write(watched.at("q/preset_mine.json"), &one);
@@ -56,7 +56,7 @@ async fn files_of_presets_are_followed() {
 }
 
 #[tokio::test]
-async fn an_endpoint_gets_another_preset() {
+async fn endpoint_preset_change_is_applied() {
     let mut watched = Watched::start().await;
     let config = |it: &Watched, tools: &[&str]| {
         json!({
@@ -75,7 +75,7 @@ async fn an_endpoint_gets_another_preset() {
 
 /// The connection stays open, and the session is notified.
 #[tokio::test]
-async fn a_list_of_disabled_tools_takes_effect_while_the_server_runs() {
+async fn disabled_tools_change_without_a_server_restart() {
     let mut watched = Watched::start().await;
     let text = |list: Value| {
         let mut entry = watched.servers.one.config();

@@ -8,15 +8,19 @@ use super::{BOTH, ReloadServers, Watched, rename, write};
 use crate::program::Folder;
 
 #[tokio::test]
-async fn written_in_place() {
+async fn in_place_write_is_applied() {
     let mut watched = Watched::start().await;
     watched.check(|it, text| write(it.file(), text)).await;
-    watched.says("configuration applied: added two").await;
-    watched.says("configuration applied: removed two").await;
+    watched
+        .wait_for_log("configuration applied: added two")
+        .await;
+    watched
+        .wait_for_log("configuration applied: removed two")
+        .await;
 }
 
 #[tokio::test]
-async fn truncated_and_written_in_steps() {
+async fn stepwise_write_is_applied() {
     let mut watched = Watched::start().await;
     let save = |it: &Watched, text: &str| {
         let mut file = fs::File::create(it.file()).expect("it can be written");
@@ -29,7 +33,7 @@ async fn truncated_and_written_in_steps() {
 }
 
 #[tokio::test]
-async fn another_file_moved_over_it() {
+async fn file_moved_over_the_old_one_is_applied() {
     let mut watched = Watched::start().await;
     let save = |it: &Watched, text: &str| {
         write(it.at("narrows.json.new"), text);
@@ -39,7 +43,7 @@ async fn another_file_moved_over_it() {
 }
 
 #[tokio::test]
-async fn moved_away_and_written_anew() {
+async fn file_recreated_after_a_move_is_applied() {
     let mut watched = Watched::start().await;
     let save = |it: &Watched, text: &str| {
         rename(it.file(), it.at("narrows.json~"));
@@ -50,7 +54,7 @@ async fn moved_away_and_written_anew() {
 }
 
 #[tokio::test]
-async fn removed_and_written_anew() {
+async fn file_recreated_after_removal_is_applied() {
     let mut watched = Watched::start().await;
     let save = |it: &Watched, text: &str| {
         fs::remove_file(it.file()).expect("it was there");
@@ -60,7 +64,7 @@ async fn removed_and_written_anew() {
 }
 
 #[tokio::test]
-async fn saved_often_the_last_counts() {
+async fn last_of_many_saves_is_applied() {
     let mut watched = Watched::start().await;
     let (both, alone) = (watched.servers.both(), watched.servers.alone());
     for _ in 0..100 {
@@ -72,7 +76,7 @@ async fn saved_often_the_last_counts() {
 
 /// An endless stream of changes does not keep the file from being applied.
 #[tokio::test]
-async fn saved_without_an_end() {
+async fn endless_saving_does_not_prevent_a_reload() {
     let mut watched = Watched::start().await;
     let (both, file) = (watched.servers.both(), watched.file());
     let (stop, stopped) = std::sync::mpsc::channel::<()>();
@@ -94,7 +98,7 @@ async fn saved_without_an_end() {
 }
 
 #[tokio::test]
-async fn behind_a_link() {
+async fn change_behind_a_link_is_applied() {
     let servers = ReloadServers::install();
     let folder = Folder::new();
     fs::create_dir(folder.path().join("real")).expect("a folder can be made");
@@ -128,7 +132,7 @@ async fn behind_a_link() {
 
 /// As in Kubernetes, the file is a link through a link to a folder, and that link is replaced.
 #[tokio::test]
-async fn swapped_with_its_folder() {
+async fn swapped_folder_link_is_applied() {
     let servers = ReloadServers::install();
     let folder = Folder::new();
     let map = folder.path().join("map");
@@ -153,7 +157,7 @@ async fn swapped_with_its_folder() {
 }
 
 #[tokio::test]
-async fn its_folder_made_anew() {
+async fn recreated_folder_is_applied() {
     let servers = ReloadServers::install();
     let folder = Folder::new();
     fs::create_dir_all(folder.path().join("a/b")).expect("a folder can be made");

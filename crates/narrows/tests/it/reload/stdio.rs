@@ -25,7 +25,7 @@ async fn lists(client: &mut Stdio, expected: &[&str]) {
 }
 
 #[tokio::test]
-async fn a_saved_file_is_taken_up() {
+async fn saved_file_is_applied_on_stdio() {
     let servers = ReloadServers::install();
     let folder = Folder::with(&servers.alone());
     let mut client = Stdio::start(&mut Command::from(folder.command(&["stdio"])));
@@ -37,7 +37,7 @@ async fn a_saved_file_is_taken_up() {
 
 /// The settings of the command line still apply after a reload.
 #[tokio::test]
-async fn the_preset_of_the_command_line_stays() {
+async fn command_line_preset_survives_a_reload() {
     let servers = ReloadServers::install();
     let config = |tools: &[&str], listed: &[(&str, &narrows_testkit::scripted::Installed)]| {
         let listed = listed

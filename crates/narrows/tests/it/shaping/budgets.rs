@@ -8,7 +8,7 @@ use super::{Asks, answering, chars, numbered, receipt, saying, shaped, text_resu
 use crate::gateway::{Gateway, Session, StdioGateway, column, config, text, with};
 
 #[tokio::test]
-async fn a_text_of_the_budget_passes_byte_for_byte_and_one_more_is_cut() {
+async fn text_of_exactly_the_budget_is_not_cut() {
     // Cutting must save a third to be worth a further call.
     let fits = "é".repeat(30_000);
     let (_gateway, _session, result) = shaped(&text_result(&fits), 20_000).await;
@@ -26,7 +26,7 @@ async fn a_text_of_the_budget_passes_byte_for_byte_and_one_more_is_cut() {
 
 /// The result passes byte for byte.
 #[tokio::test]
-async fn what_is_under_the_budget_keeps_its_every_byte() {
+async fn result_within_the_budget_is_byte_identical() {
     let odd = r#"{ "content":[ {"type":"text","text":"x\u00e9\/","n":1.0} ],"big":12345678901234567890123 , "structuredContent":{"a":1e2}}"#;
     let server = Script::new("one")
         .plain_tool("get")
@@ -74,7 +74,7 @@ async fn check_lines(client: &mut impl Asks, whole: &str) {
 }
 
 #[tokio::test]
-async fn five_megabytes_of_lines_come_back_over_http() {
+async fn five_megabytes_of_lines_are_recovered_over_http() {
     let whole = numbered(85_000);
     assert!(whole.len() > 5_000_000);
     let server = saying(&whole);
@@ -83,7 +83,7 @@ async fn five_megabytes_of_lines_come_back_over_http() {
 }
 
 #[tokio::test]
-async fn five_megabytes_of_lines_come_back_over_stdio() {
+async fn five_megabytes_of_lines_are_recovered_over_stdio() {
     let whole = numbered(85_000);
     let server = saying(&whole);
     let mut piped = StdioGateway::open(&within(&server, 80_000)).await;
@@ -108,14 +108,14 @@ async fn cut_rows(rows: usize) -> (Gateway, Session, Value) {
 }
 
 #[tokio::test]
-async fn five_megabytes_of_json_in_one_line_lose_rows() {
+async fn five_megabytes_of_single_line_json_lose_rows() {
     cut_rows(50_000).await;
 }
 
 /// Fewer rows than above, because a query has a limit of three seconds, which an unoptimised build
 /// on a busy machine needs for this number.
 #[tokio::test]
-async fn the_rows_that_json_in_one_line_lost_come_back_by_their_marker() {
+async fn rows_cut_from_single_line_json_are_recovered() {
     let (_gateway, mut session, result) = cut_rows(20_000).await;
     let left = result["content"][0]["text"].as_str().expect("a text");
     // The range in the marker recovers the missing rows.
@@ -161,7 +161,7 @@ async fn images_audio_and_blobs_are_neither_counted_nor_cut() {
 }
 
 #[tokio::test]
-async fn binary_notes_are_for_who_wants_them() {
+async fn binary_content_is_replaced_by_notes_if_configured() {
     let data = "iVBORw0KGgo".repeat(30_000);
     let server = answering(&json!({ "content": [
         { "type": "image", "data": data, "mimeType": "image/png" },
@@ -218,7 +218,7 @@ async fn several_texts_share_the_budget_and_short_ones_stay() {
 }
 
 #[tokio::test]
-async fn of_very_many_texts_whole_items_go() {
+async fn items_are_removed_whole_from_very_many_texts() {
     let items: Vec<Value> = (0..1_000)
         .map(|at| json!({ "type": "text", "text": format!("item {at} {}", "x".repeat(100)) }))
         .collect();
@@ -239,7 +239,7 @@ async fn of_very_many_texts_whole_items_go() {
 }
 
 #[tokio::test]
-async fn structured_content_counts_where_no_text_says_the_same() {
+async fn structured_content_counts_unless_text_repeats_it() {
     let rows: Vec<Value> = (0..2_000)
         .map(|at| json!({ "id": at, "name": "x" }))
         .collect();
@@ -264,7 +264,7 @@ async fn structured_content_counts_where_no_text_says_the_same() {
 }
 
 #[tokio::test]
-async fn output_schemas_are_listed_where_results_keep_them() {
+async fn output_schemas_are_listed_only_if_results_keep_them() {
     let rows: Vec<Value> = (0..2_000)
         .map(|at| json!({ "id": at, "name": "x" }))
         .collect();
@@ -299,7 +299,7 @@ async fn output_schemas_are_listed_where_results_keep_them() {
 
 /// The models of some clients read only `structuredContent` if it is present.
 #[tokio::test]
-async fn clients_that_read_the_other_half_get_what_content_says_once() {
+async fn structured_content_readers_get_content_once() {
     let data = json!({ "result": [{ "id": 1 }, { "id": 2 }] });
     let same = json!({ "content": [{ "type": "text", "text": "[{\"id\": 1}, {\"id\": 2}]" }], "structuredContent": data });
     let more =
@@ -334,7 +334,7 @@ async fn clients_that_read_the_other_half_get_what_content_says_once() {
 }
 
 #[tokio::test]
-async fn a_digest_is_not_written_back() {
+async fn arguments_with_cut_markers_are_rejected() {
     let server = Script::new("one")
         .plain_tool("get")
         .plain_tool("write")
@@ -368,7 +368,7 @@ async fn a_digest_is_not_written_back() {
 }
 
 #[tokio::test]
-async fn json_that_fits_when_it_is_written_shorter_loses_nothing() {
+async fn json_that_fits_when_compacted_loses_nothing() {
     let rows: Vec<Value> = (0..250)
         .map(|at| json!({ "id": at, "name": format!("n{at}") }))
         .collect();
@@ -388,7 +388,7 @@ async fn json_that_fits_when_it_is_written_shorter_loses_nothing() {
 }
 
 #[tokio::test]
-async fn tool_goes_over_server_over_endpoint_over_top() {
+async fn tool_overrides_server_overrides_endpoint_overrides_top() {
     // A text of one line, which can be cut to any budget.
     let long = "é ".repeat(12_000);
     let server = Script::new("s")
@@ -429,7 +429,7 @@ async fn tool_goes_over_server_over_endpoint_over_top() {
 }
 
 #[tokio::test]
-async fn the_tool_is_listed_where_something_may_be_cut() {
+async fn recover_tool_is_listed_if_results_may_be_cut() {
     let server = Script::new("s")
         .plain_tool("recover_text")
         .plain_tool("get")
@@ -457,7 +457,7 @@ async fn the_tool_is_listed_where_something_may_be_cut() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_kept_is_not_cut() {
+async fn unstorable_result_is_not_cut() {
     let long = numbered(500);
     let server = saying(&long);
     let more = json!({ "recovery": { "max_bytes": 1_000 }, "shape": { "max_chars": 5_000 } });
@@ -481,7 +481,7 @@ async fn what_cannot_be_kept_is_not_cut() {
 }
 
 #[tokio::test]
-async fn every_shaped_result_is_told_in_the_log() {
+async fn every_shaped_result_is_logged() {
     let server = saying(&numbered(500));
     let config = within(&server, 5_000);
     let gateway = Gateway::serve_with(&config, &["--log-format", "json"]).await;

@@ -30,7 +30,7 @@ fn script() -> Script {
 }
 
 #[tokio::test]
-async fn lines_that_serve_the_goal_stay() {
+async fn lines_that_match_the_goal_are_kept() {
     let server = script().install();
     let gateway = Gateway::serve(&within(&server, 5_000)).await;
     let mut session = gateway.session("/mcp").await;
@@ -60,7 +60,7 @@ async fn lines_that_serve_the_goal_stay() {
 }
 
 #[tokio::test]
-async fn an_endpoint_may_add_a_goal_to_tools_and_keeps_it_to_itself() {
+async fn goal_parameter_is_added_and_not_forwarded() {
     let server = script().install();
     let more = json!({ "shape": { "max_chars": 5_000, "goal_param": true }, "endpoints": { "plain": { "shape": { "goal_param": false } } } });
     let gateway = Gateway::serve(&with(config([("one", server.config())]), more)).await;

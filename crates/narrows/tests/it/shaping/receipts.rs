@@ -21,7 +21,7 @@ async fn refusal(session: &mut Session, id: &str) -> String {
 }
 
 #[tokio::test]
-async fn receipts_do_not_leak() {
+async fn receipts_are_not_shared_between_sessions() {
     let server = saying(&numbered(500));
     let more = json!({ "endpoints": { "other": {} }, "recovery": { "ttl_s": 2 } });
     let gateway = Gateway::serve(&with(within(&server, 5_000), more)).await;
@@ -99,11 +99,11 @@ async fn end(mut gateway: Gateway, kill: bool) {
 }
 
 #[tokio::test]
-async fn a_folder_keeps_texts_over_a_restart() {
+async fn stored_texts_survive_a_restart() {
     check_restart(false).await;
 }
 
 #[tokio::test]
-async fn a_folder_keeps_texts_over_a_kill() {
+async fn stored_texts_survive_a_kill() {
     check_restart(true).await;
 }

@@ -7,7 +7,7 @@ use super::{Asks, chars, numbered, receipt, within};
 use crate::gateway::Gateway;
 
 #[tokio::test]
-async fn resources_are_shaped_and_receipts_are_read_as_resources() {
+async fn resources_are_shaped_and_receipts_readable_as_resources() {
     let long = numbered(500);
     let item = json!({ "uri": "file:///app.log", "mimeType": "text/plain", "text": long });
     let blob = json!({ "uri": "file:///app.png", "blob": "iVBORw0KGgo".repeat(2_000) });

@@ -24,14 +24,14 @@ fn compress(bytes: &[u8]) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(owner in "\\PC{0,40}", text in "(?s).{0,300}", times in 0_usize..40) {
+    fn written_records_are_read_back(owner in "\\PC{0,40}", text in "(?s).{0,300}", times in 0_usize..40) {
         let text = text.repeat(times);
         let record = write(RECEIPT, &owner, &text).unwrap();
         prop_assert_eq!(read(&record), Some((owner, text)));
     }
 
     #[test]
-    fn any_bytes_are_read_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_are_read_safely(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         prop_assert_eq!(read(&bytes), None);
         // A valid checksum does not make the content valid.
         read(&vouched(&bytes));
@@ -39,7 +39,7 @@ proptest! {
 }
 
 #[test]
-fn no_changed_byte_and_no_missing_one_goes_unnoticed() {
+fn changed_and_missing_bytes_are_detected() {
     let record = write(RECEIPT, "owner", &"some text, some text\n".repeat(9)).unwrap();
     for place in 0..record.len() {
         let mut changed = record.clone();
@@ -54,7 +54,7 @@ fn no_changed_byte_and_no_missing_one_goes_unnoticed() {
 }
 
 #[test]
-fn a_length_is_not_believed() {
+fn wrong_length_is_rejected() {
     let record = |length: u64| {
         let block = compress(b"abc");
         let lengths = [&0_u32.to_le_bytes()[..], &length.to_le_bytes()].concat();
@@ -67,7 +67,7 @@ fn a_length_is_not_believed() {
 }
 
 #[test]
-fn text_is_utf_8_or_none() {
+fn text_must_be_utf8() {
     let block = compress(b"\xff\xfe");
     let lengths = [&0_u32.to_le_bytes()[..], &2_u64.to_le_bytes()].concat();
     assert_eq!(read(&vouched(&[&lengths[..], &block].concat())), None);

@@ -14,14 +14,14 @@ fn check(values: &[&[u8]], expected: Option<&str>) {
 }
 
 #[test]
-fn a_token_is_what_follows_bearer() {
+fn bearer_token_is_parsed() {
     check(&[b"Bearer nra_x"], Some("nra_x"));
     check(&[b"bearer  nra_x "], Some("nra_x"));
     check(&[b"BEARER nra_x y"], Some("nra_x y"));
 }
 
 #[test]
-fn everything_else_is_none() {
+fn other_headers_have_no_token() {
     check(&[], None);
     check(&[b""], None);
     check(&[b"Bearer"], None);

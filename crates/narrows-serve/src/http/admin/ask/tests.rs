@@ -21,7 +21,7 @@ fn check<T: DeserializeOwned>(text: &str, expected: &str) {
 }
 
 #[test]
-fn a_choice_of_no_preset_is_written_out() {
+fn preset_choice_requires_an_explicit_null() {
     check::<PresetChoice>(r#"{"preset":null}"#, "");
     check::<PresetChoice>(r#"{"preset":"dev"}"#, "");
     check::<PresetChoice>("{}", "missing field `preset`");
@@ -32,7 +32,7 @@ fn a_choice_of_no_preset_is_written_out() {
 }
 
 #[test]
-fn names_are_counted_in_characters() {
+fn name_length_is_counted_in_characters() {
     let named = |name: String| format!(r#"{{"id":"{name}","config":{{}}}}"#);
     check::<NewServer>(&named("ü".repeat(256)), "");
     check::<NewServer>(&named("ü".repeat(257)), "longer than 256 characters");
@@ -40,7 +40,7 @@ fn names_are_counted_in_characters() {
 }
 
 #[test]
-fn lists_have_an_end() {
+fn list_length_is_limited() {
     check::<CallFilter>(r#"{"limit":1000}"#, "");
     check::<CallFilter>(r#"{"limit":1001}"#, "from 1 to 1000");
     check::<CallFilter>(r#"{"limit":0}"#, "from 1 to 1000");
@@ -48,7 +48,7 @@ fn lists_have_an_end() {
 }
 
 #[test]
-fn depth_does_not_matter() {
+fn deep_nesting_is_accepted() {
     let deep = "[".repeat(10_000) + &"]".repeat(10_000);
     let text = format!(r#"{{"id":"a","config":{{"args":{deep}}}}}"#);
     check::<NewServer>(&text, "recursion limit");

@@ -4,7 +4,7 @@ use super::describe;
 use crate::admin::Change;
 
 #[test]
-fn the_log_tells_names_and_no_entries() {
+fn log_line_contains_names_but_no_entries() {
     let entry = || json!({"env": {"KEY": "SECRET"}, "headers": {"authorization": "SECRET"}});
     let id = || "a\nb".to_owned();
     let changes = [

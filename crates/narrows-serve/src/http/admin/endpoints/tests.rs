@@ -4,7 +4,7 @@ use serde_json::json;
 use super::{endpoint, path};
 
 #[test]
-fn an_endpoint_is_told_with_its_path() {
+fn endpoint_includes_its_path() {
     let report = EndpointReport {
         name: "full".into(),
         preset: Some("review".into()),
@@ -25,7 +25,7 @@ fn an_endpoint_is_told_with_its_path() {
 }
 
 #[test]
-fn paths_are_those_that_lead_to_the_endpoint() {
+fn paths_are_percent_encoded() {
     assert_eq!(path("default"), "/mcp");
     assert_eq!(path("a-b_c.d~9"), "/mcp/a-b_c.d~9");
     assert_eq!(path("a/b ü"), "/mcp/a%2Fb%20%C3%BC");

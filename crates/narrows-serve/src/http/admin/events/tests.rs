@@ -32,7 +32,7 @@ fn closed(session: u64) -> Arc<GatewayEvent> {
 }
 
 #[test]
-fn an_event_is_named_as_its_data_is() {
+fn event_name_matches_its_data() {
     let text = |event| String::from_utf8(encode_one(&event).to_vec()).expect("UTF-8");
     assert_eq!(
         text(GatewayEvent::SessionClosed { session: 7 }),
@@ -47,7 +47,7 @@ fn an_event_is_named_as_its_data_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_lags_behind_is_told_how_much_is_missing() {
+async fn lagging_listener_gets_a_missed_count() {
     let (sender, receiver) = broadcast::channel(2);
     let stop = CancellationToken::new();
     let mut watch = watch(receiver, &stop).await;
@@ -62,7 +62,7 @@ async fn who_lags_behind_is_told_how_much_is_missing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_is_filled_with_comments() {
+async fn idle_stream_sends_comments() {
     let (_sender, receiver) = broadcast::channel(2);
     let stop = CancellationToken::new();
     let mut watch = watch(receiver, &stop).await;
@@ -73,7 +73,7 @@ async fn silence_is_filled_with_comments() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_of_the_edge_ends_the_stream() {
+async fn stream_ends_on_shutdown() {
     let (sender, receiver) = broadcast::channel(2);
     let stop = CancellationToken::new();
     let mut watch = watch(receiver, &stop).await;

@@ -34,7 +34,7 @@ fn all() -> CallFilter {
 }
 
 #[test]
-fn a_call_is_told_as_the_event_of_it_tells_it() {
+fn recorded_call_matches_its_event() {
     let failed = CallRecord {
         error: Some(CallError {
             code: "upstream_down",
@@ -48,7 +48,7 @@ fn a_call_is_told_as_the_event_of_it_tells_it() {
 }
 
 #[test]
-fn calls_are_chosen_by_all_that_is_asked_for() {
+fn calls_are_filtered_by_all_parameters() {
     let name = |text: &str| Some(Name(text.into()));
     let check =
         |which: CallFilter, fits: bool| assert_eq!(which.fits(&record()), fits, "{which:?}");

@@ -50,7 +50,7 @@ fn all() -> Vec<Refusal> {
 }
 
 #[test]
-fn each_has_a_status_a_word_and_a_message() {
+fn every_refusal_has_a_status_code_and_message() {
     let line = |refusal: &Refusal| {
         let status = refusal.status().as_u16();
         format!("{status} {} {}\n", refusal.code(), refusal.message())
@@ -86,7 +86,7 @@ fn each_has_a_status_a_word_and_a_message() {
 }
 
 #[test]
-fn every_word_is_in_the_description() {
+fn every_error_code_is_in_the_api_description() {
     let described = serde_json::to_value(ErrorCode::schema()).expect("JSON");
     let described = described["enum"].as_array().expect("words").clone();
     let body: Vec<_> = all().iter().map(|refusal| refusal.code()).collect();
@@ -99,7 +99,7 @@ fn every_word_is_in_the_description() {
 }
 
 #[test]
-fn problems_are_told_one_by_one_and_only_there() {
+fn problems_are_listed_separately() {
     for refusal in all() {
         let body = serde_json::to_value(refusal.to_body()).expect("JSON");
         let problems = &body["error"]["problems"];
@@ -113,7 +113,7 @@ fn problems_are_told_one_by_one_and_only_there() {
 }
 
 #[test]
-fn what_to_do_about_it_is_in_the_head() {
+fn refusals_set_authenticate_and_retry_after_headers() {
     let answer = Refusal::WrongToken.into_response();
     assert_eq!(answer.headers()[WWW_AUTHENTICATE], "Bearer");
     assert!(!answer.headers().contains_key(RETRY_AFTER));
@@ -123,7 +123,7 @@ fn what_to_do_about_it_is_in_the_head() {
 }
 
 #[test]
-fn a_preset_that_is_not_there_is_told_by_its_name() {
+fn unknown_preset_and_session_are_named() {
     let refusal = Refusal::from(SwitchError::UnknownPreset("dev".into()));
     assert_eq!(refusal.message(), "there is no preset 'dev'");
     let refusal = Refusal::from(SwitchError::UnknownSession(7));

@@ -49,7 +49,7 @@ fn known(lines: &Lines<'_>, goal: &str) -> Vec<f32> {
 }
 
 #[test]
-fn a_function_is_found_by_its_name() {
+fn function_is_found_by_name() {
     check("Fix a bug in drain", "def drain(self):");
     check(
         "What does `render_table` do exactly?",
@@ -59,7 +59,7 @@ fn a_function_is_found_by_its_name() {
 }
 
 #[test]
-fn a_function_is_found_by_what_it_does() {
+fn function_is_found_by_behaviour() {
     check(
         "Where do we verify that an address is well formed?",
         "def check_address(addr):",
@@ -79,7 +79,7 @@ fn a_function_is_found_by_what_it_does() {
 }
 
 #[test]
-fn a_class_is_found_whole() {
+fn class_is_found_as_a_whole() {
     let lines = Lines::new(TEXT);
     let worth = known(&lines, "Explain the class `Pool`");
     let inside = worth[2..14].iter().copied().fold(f32::MAX, f32::min);
@@ -88,7 +88,7 @@ fn a_class_is_found_whole() {
 }
 
 #[test]
-fn what_all_lines_are_worth_is_the_whole_answer() {
+fn line_scores_sum_to_one() {
     let lines = Lines::new(TEXT);
     let worth = known(&lines, "drain the pool");
     let filled = (0..lines.len()).filter(|&at| !lines.line(at).is_empty());
@@ -122,7 +122,7 @@ fn any_text_can_be_ranked() {
 }
 
 #[test]
-fn the_time_is_looked_at_within_a_long_line() {
+fn deadline_is_checked_within_a_long_line() {
     let text = "session.check(token) ".repeat(50_000);
     let asked = std::cell::Cell::new(0);
     let passed = || {

@@ -25,7 +25,7 @@ fn check(goal: &str, marked: &str) {
 const GUIDE: &str = " # Guide\n \n?Welcome to this.\n \n ## Install\n \n?Run the setup.\n \n ## Caching\n \n?Entries expire after an hour.\n \n ## Licence\n \n?Free for all.";
 
 #[test]
-fn a_section_is_found_by_its_heading() {
+fn section_is_found_by_its_heading() {
     check(
         "How do I deal with caching?",
         &GUIDE.replace("?Entries", "!Entries"),
@@ -33,7 +33,7 @@ fn a_section_is_found_by_its_heading() {
 }
 
 #[test]
-fn a_section_is_found_by_its_text() {
+fn section_is_found_by_its_text() {
     check(
         "which section covers when an entry is expired",
         &GUIDE.replace("?Entries", "!Entries"),
@@ -41,13 +41,13 @@ fn a_section_is_found_by_its_text() {
 }
 
 #[test]
-fn a_section_is_found_by_other_words() {
+fn section_is_found_by_synonyms() {
     check("installation", &GUIDE.replace("?Run", "!Run"));
     check("terms", &GUIDE.replace("?Free", "!Free"));
 }
 
 #[test]
-fn the_changes_of_a_release_are_found_by_its_number() {
+fn release_notes_are_found_by_version() {
     check(
         "what changed in 1.2.0",
         " # Changes\n ## 1.3.0\n ### Fixed\n?- alpha\n?- gamma\n ## 1.2.0\n ### Fixed\n!- beta\n!- delta\n ## 1.1.0\n ### Fixed\n?- eta\n?- theta",
@@ -55,7 +55,7 @@ fn the_changes_of_a_release_are_found_by_its_number() {
 }
 
 #[test]
-fn a_text_without_headings_falls_into_pieces() {
+fn text_without_headings_is_split_into_parts() {
     let filler = "?nothing of note is here\n?\n".repeat(60);
     check(
         "zebra stripes",
@@ -64,7 +64,7 @@ fn a_text_without_headings_falls_into_pieces() {
 }
 
 #[test]
-fn a_deadline_that_has_passed_is_seen() {
+fn expired_deadline_stops_ranking() {
     let text = "a\n".repeat(1000);
     let deadline = Deadline::new(&|| true);
     let late = worth(&Lines::new(&text), "a", &deadline);
@@ -72,7 +72,7 @@ fn a_deadline_that_has_passed_is_seen() {
 }
 
 #[test]
-fn an_empty_text_has_no_worth() {
+fn empty_text_has_no_scores() {
     let none = worth(&Lines::new(""), "a", &Deadline::never());
     assert!(matches!(none, Ok((worth, _)) if worth.is_empty()));
 }

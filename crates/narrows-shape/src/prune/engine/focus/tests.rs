@@ -22,7 +22,7 @@ fn check(source: SourceType, line: impl Fn(usize) -> String, goal: &str, answer:
 }
 
 #[test]
-fn a_long_function() {
+fn long_function_is_narrowed_to_relevant_lines() {
     let line = |at: usize| match at {
         0 => "def run(a):\n".to_owned(),
         70 => "    close_sessions(pool)\n".to_owned(),
@@ -32,7 +32,7 @@ fn a_long_function() {
 }
 
 #[test]
-fn a_long_paragraph() {
+fn long_paragraph_is_narrowed_to_relevant_lines() {
     let line = |at: usize| match at {
         60 => "Sessions are closed by the reaper after ten minutes of silence.\n".to_owned(),
         at => format!("Some other words about weather and cooking, number {at}.\n"),
@@ -41,7 +41,7 @@ fn a_long_paragraph() {
 }
 
 #[test]
-fn goals_that_are_no_words_of_code() {
+fn goals_without_code_words_are_accepted() {
     for goal in ["支付失败", "C++", "x", "Ошибка"] {
         let line = |at: usize| match at {
             0 => "def run(a):\n".to_owned(),
@@ -53,7 +53,7 @@ fn goals_that_are_no_words_of_code() {
 }
 
 #[test]
-fn a_text_of_four_lines() {
+fn four_line_text_is_ranked() {
     for source in SourceType::ALL {
         let text = "aaa\nbbb\nneedle\nddd";
         let lines = Lines::new(text);

@@ -11,21 +11,21 @@ fn found(goal: &str, text: &str) -> f32 {
 }
 
 #[test]
-fn forms_and_case_do_not_matter() {
+fn word_forms_and_case_are_ignored() {
     assert_eq!(found("connections", "CONNECTED"), 1.0);
     assert_eq!(found("Ärger", "ärger"), 1.0);
     assert_eq!(found("日本", "本"), 1.0);
 }
 
 #[test]
-fn synonyms_count_less() {
+fn synonyms_weigh_less() {
     assert_eq!(found("began", "start"), super::SYNONYM);
     assert_eq!(found("started", "begin"), super::SYNONYM);
     assert_eq!(found("zebra", "start"), 0.0);
 }
 
 #[test]
-fn names_count_as_wholes_and_by_their_words() {
+fn names_match_whole_and_by_their_words() {
     assert_eq!(
         found("parse_http", "parse_http"),
         super::NAME + 2.0 + super::PAIR
@@ -36,14 +36,14 @@ fn names_count_as_wholes_and_by_their_words() {
 }
 
 #[test]
-fn words_that_say_nothing_count_only_alone() {
+fn stop_words_count_only_alone() {
     assert_eq!(found("what is the zebra", "what is the"), 0.0);
     assert!(found("what is the", "what is the") > 0.0);
     assert!(found("show events about zebra", "events") < 0.2);
 }
 
 #[test]
-fn words_side_by_side_count_more() {
+fn adjacent_words_weigh_more() {
     let goal = "memory limit";
     assert_eq!(
         found(goal, "memory limit"),
@@ -52,7 +52,7 @@ fn words_side_by_side_count_more() {
 }
 
 #[test]
-fn goals_of_any_size_are_bounded() {
+fn goal_size_is_bounded() {
     let long: String = (0..100_000).map(|at| format!("w{at}x ")).collect();
     assert!(GoalTerms::of(&long).len() <= 2 * MOST_TERMS);
     assert_eq!(GoalTerms::of("").len(), 0);

@@ -20,19 +20,19 @@ fn order(text: &str, goal: &str) -> Vec<usize> {
 const CALM: &str = "12:00 served page 1\n12:01 served page 2\n12:02 served page 3\n12:03 served page 4\n12:04 served page 5\n";
 
 #[test]
-fn a_name_is_found_exactly() {
+fn name_is_found_exactly() {
     let text = format!("{CALM}from 10.0.0.71 in\n{CALM}from 10.0.0.7 in\n{CALM}from 10.0.7.0 in\n");
     assert_eq!(order(&text, "What happened to address 10.0.0.7?")[0], 11);
 }
 
 #[test]
-fn an_event_is_found_by_other_words() {
+fn event_is_found_by_synonyms() {
     let text = format!("{CALM}worker started\n{CALM}worker idle\n");
     assert_eq!(order(&text, "when did the worker begin")[0], 5);
 }
 
 #[test]
-fn the_context_of_a_hit_fades() {
+fn context_weight_decreases_with_distance() {
     let text = format!("{CALM}disk full\n{CALM}");
     let worth = of(&text, "disk");
     assert!(worth[5] > worth[4] && worth[4] > worth[3] && worth[3] > worth[1]);
@@ -40,7 +40,7 @@ fn the_context_of_a_hit_fades() {
 }
 
 #[test]
-fn who_asks_for_trouble_gets_it_with_its_context() {
+fn goals_about_problems_find_errors_with_context() {
     let text = format!(
         "{CALM}child 1 found\n{CALM}child 2 found\n{CALM}[error] child 3 not found\n{CALM}"
     );
@@ -49,13 +49,13 @@ fn who_asks_for_trouble_gets_it_with_its_context() {
 }
 
 #[test]
-fn what_is_new_comes_before_what_repeats() {
+fn unique_lines_rank_before_repeated_ones() {
     let text = format!("{CALM}{CALM}listening on all ports\n{CALM}");
     assert_eq!(order(&text, "zebra")[0], 10);
 }
 
 #[test]
-fn a_deadline_that_has_passed_is_seen() {
+fn expired_deadline_stops_ranking() {
     let deadline = Deadline::new(&|| true);
     assert_eq!(rank(CALM, "a", &deadline), Err(OutOfTime));
 }

@@ -9,7 +9,7 @@ fn scores(goal: &str, texts: &[&str]) -> Vec<f32> {
 }
 
 #[test]
-fn rare_words_are_worth_more() {
+fn rare_words_weigh_more() {
     let scores = scores(
         "zebra horse",
         &["zebra x", "horse x", "horse y", "horse z", "cow"],
@@ -20,7 +20,7 @@ fn rare_words_are_worth_more() {
 }
 
 #[test]
-fn short_texts_are_worth_more() {
+fn short_texts_score_higher() {
     let scores = scores(
         "zebra",
         &["zebra", "zebra among many other animals", "cow", "cow"],
@@ -29,7 +29,7 @@ fn short_texts_are_worth_more() {
 }
 
 #[test]
-fn a_concept_counts_once() {
+fn concept_counts_once() {
     let scores = scores(
         "start",
         &["start x", "start begin", "begin x", "cow", "cow", "cow"],
@@ -57,7 +57,7 @@ fn groups_are_scored_as_one_text() {
 }
 
 #[test]
-fn a_long_text_is_left_at_the_deadline() {
+fn deadline_stops_ranking_of_a_long_text() {
     let text = "zebra ".repeat(100_000);
     let looks = std::cell::Cell::new(0);
     let passed = || {

@@ -12,7 +12,7 @@ fn log(line: impl Fn(usize) -> String) -> String {
 }
 
 #[test]
-fn words_of_no_line_do_not_discriminate() {
+fn words_in_no_line_do_not_discriminate() {
     let text = log(|at| format!("request {at} served"));
     for source in SourceType::ALL {
         assert!(relevant(source, &text, "zebra").is_empty());
@@ -21,7 +21,7 @@ fn words_of_no_line_do_not_discriminate() {
 }
 
 #[test]
-fn words_of_nearly_all_lines_do_not_discriminate() {
+fn words_in_nearly_all_lines_do_not_discriminate() {
     let text = log(|at| match at % 10 {
         0 => format!("ping {at}"),
         _ => format!("request {at} served"),
@@ -32,7 +32,7 @@ fn words_of_nearly_all_lines_do_not_discriminate() {
 }
 
 #[test]
-fn words_of_few_lines_discriminate_with_their_context() {
+fn words_in_few_lines_discriminate_with_context() {
     let text = log(|at| match at {
         50 => "the disk is full".to_owned(),
         _ => format!("request {at} served"),
@@ -46,7 +46,7 @@ fn words_of_few_lines_discriminate_with_their_context() {
 }
 
 #[test]
-fn trouble_stands_out_for_a_goal_that_asks_for_it_in_other_words() {
+fn errors_stand_out_for_goals_about_problems() {
     let text = log(|at| match at {
         50 => "ERROR no space left".to_owned(),
         _ => format!("request {at} served"),
@@ -56,7 +56,7 @@ fn trouble_stands_out_for_a_goal_that_asks_for_it_in_other_words() {
 }
 
 #[test]
-fn a_function_stands_out_by_its_name() {
+fn function_stands_out_by_name() {
     let text = log(|at| match at % 5 {
         0 => format!("def step_{at}(state):"),
         _ => format!("    state.add({at})"),

@@ -27,13 +27,13 @@ fn check(query: &str, expected: &[u16]) {
 }
 
 #[test]
-fn words_may_stand_apart_and_turned_round() {
+fn phrase_words_may_be_apart_and_reordered() {
     check("take them back out", &[0]);
     check("out you take it", &[0]);
 }
 
 #[test]
-fn most_of_a_long_phrase_is_enough_and_one_word_never() {
+fn most_words_of_a_long_phrase_are_enough() {
     check("find a zebra", &[2]);
     check("take zebra home", &[1]);
     check("out", &[]);
@@ -42,7 +42,7 @@ fn most_of_a_long_phrase_is_enough_and_one_word_never() {
 }
 
 #[test]
-fn a_word_that_counts_less_makes_the_phrase_count_less() {
+fn low_weight_word_lowers_the_phrase_weight() {
     let phrases = phrases(&[(&["take", "out"], 0)]);
     let find = |weight| phrases.find([("take".into(), 1.0), ("out".into(), weight)].into_iter());
     let (whole, part) = (find(1.0), find(0.5));

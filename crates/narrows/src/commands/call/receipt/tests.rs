@@ -42,7 +42,7 @@ fn receipt(blocks: Vec<Value>) -> Value {
 }
 
 #[test]
-fn a_result_that_was_pruned_to_a_goal() {
+fn result_pruned_to_a_goal_is_described() {
     let mut pruned = block(
         "content[0].text",
         &["pruned"],
@@ -66,7 +66,7 @@ fn a_result_that_was_pruned_to_a_goal() {
 }
 
 #[test]
-fn everything_that_can_be_done_to_a_block_has_words() {
+fn every_shaping_stage_is_described() {
     let stages = [
         "compact",
         "toon",
@@ -100,7 +100,7 @@ fn everything_that_can_be_done_to_a_block_has_words() {
 }
 
 #[test]
-fn much_is_told_in_a_few_lines() {
+fn large_receipt_is_summarised_in_a_few_lines() {
     let cuts: Vec<Value> = (1..=12)
         .map(|line| json!({ "lines": [line * 10, line * 10 + 5] }))
         .collect();
@@ -127,14 +127,14 @@ fn much_is_told_in_a_few_lines() {
 }
 
 #[test]
-fn a_result_without_a_receipt_was_not_shaped() {
+fn result_without_a_receipt_is_reported_as_unshaped() {
     for result in [json!({}), json!({ "_meta": {} }), json!({ "_meta": [1] })] {
         assert_eq!(described(&result, IN_MEMORY), "shaped:     no\n");
     }
 }
 
 #[test]
-fn what_is_no_receipt_is_passed_over() {
+fn invalid_receipt_is_ignored() {
     let whole = receipt(vec![block("a", &["masked"], json!([{ "lines": [1, 2] }]))]);
     let changed = |pointer: &str, value: Value| {
         let mut receipt = whole.clone();
@@ -168,7 +168,7 @@ fn what_is_no_receipt_is_passed_over() {
 }
 
 #[test]
-fn the_terms_are_those_of_the_tool_then_the_server_then_the_endpoint_then_the_top() {
+fn tool_overrides_server_overrides_endpoint_overrides_top() {
     let most = |max_chars| ShapeChoice {
         max_chars: Some(max_chars),
         ..ShapeChoice::default()

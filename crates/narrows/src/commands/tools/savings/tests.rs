@@ -26,7 +26,7 @@ fn saved(results: usize, failed: usize) -> SavedTotals {
 }
 
 #[test]
-fn the_totals_of_all_gateways_are_added() {
+fn totals_of_all_gateways_are_added() {
     let one = json!([
         tool("files", "read", 10),
         tool("files", "list", 2),
@@ -58,7 +58,7 @@ fn the_totals_of_all_gateways_are_added() {
 }
 
 #[test]
-fn a_text_that_is_something_else_counts_nothing() {
+fn invalid_totals_count_nothing() {
     let minus = text(
         "2026-01-02T03:04:05Z",
         json!([{ "server": "a", "tool": "b", "results": -1 }]),
@@ -82,7 +82,7 @@ fn a_text_that_is_something_else_counts_nothing() {
 }
 
 #[test]
-fn numbers_beyond_the_largest_and_times_that_are_none_do_no_harm() {
+fn overflowing_totals_saturate_and_bad_times_are_ignored() {
     let mut most = tool("a", "b", 1);
     for key in ["results", "chars_before", "tokens_before", "tokens_after"] {
         most[key] = json!(usize::MAX);

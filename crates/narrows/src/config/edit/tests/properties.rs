@@ -493,7 +493,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn an_edit_means_what_it_says_and_moves_nothing_else(
+    fn edit_applies_the_change_and_keeps_other_bytes(
         (shape, value) in document(),
         change in change(),
         choices in vec(any::<u8>(), 0..400),
@@ -535,7 +535,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_added_and_removed_again_was_never_there(
+    fn add_then_remove_restores_the_text(
         (_, value) in document(),
         entry in entry(),
         choices in vec(any::<u8>(), 0..400),
@@ -555,7 +555,7 @@ proptest! {
     }
 
     #[test]
-    fn an_edit_and_its_inverse_give_the_original_bytes(
+    fn inverse_edit_restores_the_original_bytes(
         (shape, value) in document(),
         id in id(),
         entry in entry(),
@@ -574,7 +574,7 @@ proptest! {
 
     /// Other programs read the file too, and some of them do not accept trailing commas.
     #[test]
-    fn what_was_plain_json_stays_so((_, value) in document(), change in change(), lines: bool) {
+    fn plain_json_stays_plain_json((_, value) in document(), change in change(), lines: bool) {
         let text = match lines {
             true => serde_json::to_string_pretty(&value),
             false => serde_json::to_string(&value),
@@ -587,7 +587,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_it_panic(
+    fn arbitrary_text_does_not_panic(
         text in "([{}\\[\\],:\"/*\\\\ \n\r\tü]|//|/\\*|\\*/|\"mcpServers\": ?|\"a\": ?|\\{|\\}|null|1|\u{feff}){0,40}",
         change in change(),
     ) {

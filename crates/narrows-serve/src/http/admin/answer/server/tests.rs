@@ -48,7 +48,7 @@ fn up(server_info: Raw) -> UpstreamState {
 }
 
 #[test]
-fn a_server_that_is_up_tells_what_it_is_and_offers() {
+fn running_server_includes_its_info_and_tools() {
     let info = Raw::empty_object().with_member("name", &Raw::string("fs"));
     let encoded = serde_json::to_value(ServerDetails::from(&report(up(info)))).expect("JSON");
     assert_eq!(
@@ -78,7 +78,7 @@ fn a_server_that_is_up_tells_what_it_is_and_offers() {
 }
 
 #[test]
-fn a_server_that_is_down_tells_why() {
+fn down_server_includes_the_reason() {
     let failure = Failure {
         kind: FailureKind::Connect,
         detail: "connection refused".into(),
@@ -99,7 +99,7 @@ fn a_server_that_is_down_tells_why() {
 }
 
 #[test]
-fn what_is_not_known_is_left_out() {
+fn unknown_members_are_omitted() {
     for state in [UpstreamState::Disabled, UpstreamState::Starting] {
         let encoded = serde_json::to_value(Server::from(&report(state))).expect("JSON");
         for member in [
@@ -116,7 +116,7 @@ fn what_is_not_known_is_left_out() {
 }
 
 #[test]
-fn only_an_object_is_what_a_server_says_of_itself() {
+fn server_info_must_be_an_object() {
     let deep = "[".repeat(10_000) + &"]".repeat(10_000);
     let deep = format!(r#"{{"deep":{deep}}}"#);
     for info in ["7".to_owned(), "[1]".to_owned(), deep] {

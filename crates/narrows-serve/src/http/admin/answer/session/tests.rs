@@ -25,7 +25,7 @@ fn report(endpoint: &str, is_server: bool) -> SessionReport {
 }
 
 #[test]
-fn a_session_is_told_with_whole_seconds() {
+fn session_times_are_whole_seconds() {
     let encoded = serde_json::to_value(Session::from(report("lazy", false))).expect("JSON");
     assert_eq!(
         encoded,
@@ -38,7 +38,7 @@ fn a_session_is_told_with_whole_seconds() {
 }
 
 #[test]
-fn a_server_is_not_taken_for_an_endpoint_of_its_name() {
+fn server_session_is_not_reported_as_an_endpoint() {
     let encoded = serde_json::to_value(Session::from(report("lazy", true))).expect("JSON");
     assert_eq!(encoded["endpoint"], "servers/lazy");
 }

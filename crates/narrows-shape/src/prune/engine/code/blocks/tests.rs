@@ -29,7 +29,7 @@ fn indentation_ends_a_function() {
 }
 
 #[test]
-fn braces_close_with_the_function() {
+fn closing_brace_ends_a_function() {
     check(
         "fn a()\nwhere\n    T: B,\n{\n    x\n}\nfn b() {}\n",
         "a 1-6,b 7-7",
@@ -37,27 +37,27 @@ fn braces_close_with_the_function() {
 }
 
 #[test]
-fn what_stands_above_belongs_to_the_function() {
+fn attributes_and_comments_belong_to_the_next_function() {
     let text =
         "x = 1\n\n# About a.\n@cached(\n    3,\n)\ndef a():\n    y\n# About b.\ndef b():\n    z\n";
     check(text, "1-2,a 3-8,b 9-11");
 }
 
 #[test]
-fn an_attribute_inside_a_body_does_not_reach_the_next_function() {
+fn attribute_in_a_body_does_not_attach_to_the_next_function() {
     let text = "fn a() {\n    #[cfg(unix)]\n    {\n        x\n    }\n}\n\nfn b() {\n    y\n}\n";
     check(text, "a 1-6, 7-7,b 8-10");
 }
 
 #[test]
-fn a_class_holds_its_methods_and_pieces() {
+fn class_contains_its_methods_and_parts() {
     let text =
         "class A:\n    x = 1\n\n    def b(self):\n        y\n\n    def c(self):\n        z\n";
     check(text, "A 1-8, 1-3,b 4-5, 6-6,c 7-8");
 }
 
 #[test]
-fn a_doc_string_at_the_margin_ends_nothing() {
+fn unindented_docstring_does_not_end_a_function() {
     check(
         "def a():\n    \"\"\"One\ntwo\n    \"\"\"\n    x\ndef b():\n    y\n",
         "a 1-5,b 6-7",
@@ -65,7 +65,7 @@ fn a_doc_string_at_the_margin_ends_nothing() {
 }
 
 #[test]
-fn without_indentation_a_function_lasts_until_the_next() {
+fn without_indentation_a_function_extends_to_the_next() {
     check(
         "function a() {\nx;\ny;\n}\nfunction b() {\nz;\n}\n",
         "a 1-4,b 5-7",
@@ -73,7 +73,7 @@ fn without_indentation_a_function_lasts_until_the_next() {
 }
 
 #[test]
-fn every_line_has_one_owner_however_deep_it_is() {
+fn every_line_has_one_owner_at_any_depth() {
     let text: String = (0..10_000)
         .map(|at| format!("{}def f():\n", " ".repeat(at % 300)))
         .collect();

@@ -20,7 +20,7 @@ fn check(expected: &str, texts: &[&str]) {
 }
 
 #[test]
-fn functions_of_many_languages_are_found() {
+fn functions_of_many_languages_are_recognised() {
     check(
         "read_all",
         &[
@@ -48,7 +48,7 @@ fn functions_of_many_languages_are_found() {
 }
 
 #[test]
-fn what_holds_functions_is_told_apart() {
+fn containers_of_functions_are_recognised() {
     check(
         "class Reader",
         &[
@@ -62,7 +62,7 @@ fn what_holds_functions_is_told_apart() {
 }
 
 #[test]
-fn calls_and_statements_define_nothing() {
+fn calls_and_statements_are_not_definitions() {
     check(
         "",
         &[

@@ -19,7 +19,7 @@ fn check(goal: &str, word: &str, expected: &str) {
 }
 
 #[test]
-fn words_match_by_stem_by_abbreviation_and_by_meaning() {
+fn words_match_by_stem_abbreviation_and_synonym() {
     check("Where do we parse the covariance?", "parser", "exact");
     check("Where do we parse the covariance?", "cov", "akin");
     check("Where do we parse the covariance?", "decode", "near");
@@ -28,7 +28,7 @@ fn words_match_by_stem_by_abbreviation_and_by_meaning() {
 }
 
 #[test]
-fn how_a_question_opens_says_nothing() {
+fn question_openings_are_ignored() {
     for goal in [
         "Where do we rotate keys?",
         "I need to modify the code used to rotate keys",
@@ -52,7 +52,7 @@ fn how_a_question_opens_says_nothing() {
 }
 
 #[test]
-fn names_in_the_goal_are_known_in_any_style() {
+fn names_in_the_goal_match_in_any_style() {
     let mention = |goal: &str, name: &str| Goal::new(goal).mentions(name_key(name));
     assert_eq!(mention("Fix read_all", "readAll"), Some(Mention::Code));
     assert_eq!(mention("Fix `sample` now", "sample"), Some(Mention::Code));
@@ -67,7 +67,7 @@ fn names_in_the_goal_are_known_in_any_style() {
 }
 
 #[test]
-fn a_name_is_like_a_goal_that_has_its_letters() {
+fn name_matches_a_goal_with_the_same_letters() {
     let goal = Goal::new("compute a simple cross tabulation");
     assert_eq!(goal.likeness("crosstab"), 1.0);
     assert_eq!(goal.likeness("zip_with"), 0.0);
@@ -75,7 +75,7 @@ fn a_name_is_like_a_goal_that_has_its_letters() {
 }
 
 #[test]
-fn a_goal_may_be_anything() {
+fn any_goal_is_accepted() {
     for goal in [
         "",
         "?",

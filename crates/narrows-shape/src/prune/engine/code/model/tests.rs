@@ -2,12 +2,12 @@ use super::super::NAMES;
 use super::*;
 
 #[test]
-fn each_weight_is_that_of_its_feature() {
+fn each_weight_belongs_to_its_feature() {
     assert_eq!(WEIGHTS.map(|(name, _)| name), NAMES);
 }
 
 #[test]
-fn what_scores_more_is_likelier_and_all_is_one() {
+fn likelihood_grows_with_score_and_sums_to_one() {
     let mut named = [0.0; FEATURES];
     named[0] = 1.0;
     let likely = likelihood(&[[0.0; FEATURES], named, [0.0; FEATURES]]);

@@ -34,7 +34,7 @@ impl PresetServers {
 }
 
 #[tokio::test]
-async fn a_hidden_server_is_not_heard() {
+async fn hidden_server_sends_no_notifications() {
     let preset_servers = PresetServers::with_talk();
     let gateway = Gateway::serve(&preset_servers.config()).await;
     // A WebSocket client receives all messages in one order.
@@ -66,7 +66,7 @@ async fn a_hidden_server_is_not_heard() {
 }
 
 #[tokio::test]
-async fn a_hidden_server_hears_nothing() {
+async fn hidden_server_receives_no_messages() {
     let preset_servers = PresetServers::build();
     let gateway = Gateway::serve(&preset_servers.config()).await;
     let mut client = WebSocket::connect(gateway.address(), "/ws").await;
@@ -85,7 +85,7 @@ async fn a_hidden_server_hears_nothing() {
 
 /// Another client may have subscribed to the resource over the same link.
 #[tokio::test]
-async fn updates_of_what_is_hidden_are_anothers() {
+async fn updates_of_hidden_resources_are_not_delivered() {
     let mut preset_servers = PresetServers::build();
     let update = json!({ "uri": SECRET }).to_string();
     let script = Script::new("a")

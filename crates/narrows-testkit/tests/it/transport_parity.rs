@@ -92,17 +92,17 @@ async fn leave(client: &mut Any) {
 }
 
 #[tokio::test]
-async fn over_lines() {
+async fn behaviour_is_the_same_over_lines() {
     over_stdio(Framing::Newline).await;
 }
 
 #[tokio::test]
-async fn over_frames_with_a_length() {
+async fn behaviour_is_the_same_over_content_length_frames() {
     over_stdio(Framing::ContentLength).await;
 }
 
 #[tokio::test]
-async fn over_streamable_http() {
+async fn behaviour_is_the_same_over_streamable_http() {
     let (server, served) = listening().await;
     let mut client = Streamable::at(served.address(), "/mcp").boxed();
     converse(&server, &mut client).await;
@@ -111,7 +111,7 @@ async fn over_streamable_http() {
 }
 
 #[tokio::test]
-async fn over_http_with_sse() {
+async fn behaviour_is_the_same_over_http_with_sse() {
     let (server, served) = listening().await;
     let mut client = Sse::connect(served.address(), "/sse").await.boxed();
     converse(&server, &mut client).await;
@@ -121,7 +121,7 @@ async fn over_http_with_sse() {
 }
 
 #[tokio::test]
-async fn over_a_websocket() {
+async fn behaviour_is_the_same_over_websocket() {
     let (server, served) = listening().await;
     let mut client = WebSocket::connect(served.address(), "/ws").await.boxed();
     converse(&server, &mut client).await;
@@ -132,7 +132,7 @@ async fn over_a_websocket() {
 }
 
 #[tokio::test]
-async fn one_listening_server_is_everything_at_once() {
+async fn one_listener_serves_all_transports() {
     let (server, served) = listening().await;
     let streamable = Streamable::at(served.address(), "/mcp").boxed();
     let sse = Sse::connect(served.address(), "/sse").await.boxed();
@@ -145,7 +145,7 @@ async fn one_listening_server_is_everything_at_once() {
 }
 
 #[tokio::test]
-async fn a_server_is_configured_by_its_transport() {
+async fn server_config_follows_its_transport() {
     let (_server, served) = listening().await;
     let address = served.address();
     let cases = [

@@ -153,7 +153,7 @@ async fn websocket() -> (RemoteSettings, AbortOnDropHandle<()>) {
 }
 
 #[tokio::test]
-async fn an_older_server_is_found_by_its_refusal() {
+async fn older_server_is_detected_by_its_refusal() {
     let page = "<html>Cannot POST /mcp</html>";
     for (code, kind, body, how) in [
         (404, "text/plain", "what?", "HTTP 404 Not Found: what?"),
@@ -186,7 +186,7 @@ async fn an_older_server_is_found_by_its_refusal() {
 }
 
 #[tokio::test]
-async fn a_present_server_is_asked_for_nothing_older() {
+async fn modern_server_is_not_probed_for_older_transports() {
     let server = streamable().await;
     let upstream = upstream(RemoteProtocol::HttpOrSse, server.settings());
     let connected = connect(&upstream).await.expect("it connects");
@@ -194,7 +194,7 @@ async fn a_present_server_is_asked_for_nothing_older() {
 }
 
 #[tokio::test]
-async fn a_refusal_in_the_servers_own_words_is_no_reason_to_ask_for_older() {
+async fn json_rpc_error_does_not_trigger_older_transports() {
     let error = |seen: &Seen| {
         let error = json!({"code": -1, "message": "not you"});
         json!({"jsonrpc": "2.0", "id": seen.body["id"], "error": error}).to_string()
@@ -229,7 +229,7 @@ async fn a_refusal_in_the_servers_own_words_is_no_reason_to_ask_for_older() {
 
 /// A gateway in front of an HTTP+SSE server may respond with an error without an id.
 #[tokio::test]
-async fn an_error_that_names_no_request_is_no_answer() {
+async fn error_without_a_request_id_is_not_a_response() {
     let refusal = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"not here"}}"#;
     let server = older(move |_| reply(405, "application/json", refusal)).await;
     let upstream = upstream(RemoteProtocol::HttpOrSse, server.settings());
@@ -243,7 +243,7 @@ async fn an_error_that_names_no_request_is_no_answer() {
 }
 
 #[tokio::test]
-async fn what_was_found_is_tried_first_the_next_time() {
+async fn detected_transport_is_tried_first_next_time() {
     let mut server = older(|_| status(422)).await;
     let upstream = upstream(RemoteProtocol::HttpOrSse, server.settings());
     for expected in [&["initialize", "GET"][..], &["GET", "initialize"]] {
@@ -255,7 +255,7 @@ async fn what_was_found_is_tried_first_the_next_time() {
 }
 
 #[tokio::test]
-async fn of_two_refusals_the_present_ones_is_told() {
+async fn modern_refusal_is_reported_of_two() {
     let refuse = |seen: &Seen| match seen.what() {
         "initialize" => reply(405, "text/plain", "no posts"),
         _ => reply(404, "text/plain", "no stream"),
@@ -273,7 +273,7 @@ async fn of_two_refusals_the_present_ones_is_told() {
 }
 
 #[tokio::test]
-async fn an_older_server_in_trouble_is_told_by_its_trouble() {
+async fn older_server_failure_reports_its_own_error() {
     let refuse = |seen: &Seen| match seen.what() {
         "initialize" => status(405),
         _ => reply(401, "text/plain", "who?"),
@@ -290,46 +290,46 @@ async fn an_older_server_in_trouble_is_told_by_its_trouble() {
 }
 
 /// Returns the transport that the probe finds for a server configured with this protocol.
-async fn speaks(protocol: RemoteProtocol, settings: RemoteSettings) -> Option<Transport> {
+async fn probed_transport(protocol: RemoteProtocol, settings: RemoteSettings) -> Option<Transport> {
     let failure = failure(&upstream(protocol, settings)).await;
     assert_eq!(failure.kind, FailureKind::WrongTransport, "{protocol:?}");
     failure.speaks
 }
 
 #[tokio::test]
-async fn what_a_server_speaks_instead_is_found_out() {
+async fn alternative_transport_is_detected() {
     use RemoteProtocol::{Http, HttpOrSse, Rpc, Sse, WebSocket};
     for protocol in [Http, WebSocket, Rpc] {
         let server = older(|_| status(405)).await;
-        let spoken = speaks(protocol, server.settings()).await;
+        let spoken = probed_transport(protocol, server.settings()).await;
         assert_eq!(spoken, Some(Transport::Sse), "{protocol:?}");
     }
     for protocol in [Sse, WebSocket] {
         let mut server = streamable().await;
-        let spoken = speaks(protocol, server.settings()).await;
+        let spoken = probed_transport(protocol, server.settings()).await;
         assert_eq!(spoken, Some(Transport::Http), "{protocol:?}");
         // The link opened by the probe is closed again.
         server.saw("DELETE").await;
     }
     for protocol in [HttpOrSse, Http, Sse, Rpc] {
         let (settings, _serving) = websocket().await;
-        let spoken = speaks(protocol, settings).await;
+        let spoken = probed_transport(protocol, settings).await;
         assert_eq!(spoken, Some(Transport::WebSocket), "{protocol:?}");
     }
     for protocol in [HttpOrSse, Http, Sse, WebSocket] {
         let server = rpc().await;
-        let spoken = speaks(protocol, server.settings()).await;
+        let spoken = probed_transport(protocol, server.settings()).await;
         assert_eq!(spoken, Some(Transport::Rpc), "{protocol:?}");
     }
     for protocol in [HttpOrSse, Http, Sse, WebSocket, Rpc] {
         let server = stubborn(|_| reply(200, "text/html", "<html>hi</html>")).await;
-        let spoken = speaks(protocol, server.settings()).await;
+        let spoken = probed_transport(protocol, server.settings()).await;
         assert_eq!(spoken, None, "{protocol:?}");
     }
 }
 
 #[tokio::test]
-async fn what_is_spoken_is_found_out_once_and_told_each_time() {
+async fn detection_runs_once_and_is_reported_each_time() {
     let mut server = older(|_| status(405)).await;
     let upstream = upstream(RemoteProtocol::Http, server.settings());
     assert_eq!(failure(&upstream).await.speaks, Some(Transport::Sse));
@@ -341,7 +341,7 @@ async fn what_is_spoken_is_found_out_once_and_told_each_time() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_silent_to_one_question_is_asked_the_next() {
+async fn unanswered_probe_moves_on_to_the_next() {
     let respond = |seen: Seen| async move {
         match (seen.what(), seen.header("upgrade"), seen.uri.path()) {
             // The server does not respond.
@@ -392,7 +392,7 @@ async fn supervised(upstream: &Arc<Upstream>, wanted: impl FnMut(&State) -> bool
 }
 
 #[tokio::test]
-async fn how_a_server_was_found_is_part_of_its_state() {
+async fn state_includes_how_the_transport_was_detected() {
     let server = older(|_| status(405)).await;
     let up = upstream(RemoteProtocol::HttpOrSse, server.settings());
     let state = supervised(&up, State::settled).await;
@@ -414,7 +414,7 @@ async fn how_a_server_was_found_is_part_of_its_state() {
 }
 
 #[tokio::test]
-async fn a_server_of_newer_revisions_alone_names_them() {
+async fn newer_only_server_names_its_revisions() {
     let listed = r#"{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}"#;
     let reported = r#"{"code":-32000,"message":"Bad Request: Unsupported protocol version: 2025-11-25 (supported versions: 2026-07-28)"}"#;
     for (id, error) in [

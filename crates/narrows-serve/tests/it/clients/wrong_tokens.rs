@@ -3,7 +3,7 @@
 use super::{ALICE, WAYS, bearer, error, guarded};
 
 #[tokio::test]
-async fn who_tries_too_many_is_told_to_wait_and_who_is_right_is_let_in() {
+async fn too_many_wrong_tokens_are_throttled_but_valid_ones_pass() {
     let gate = guarded().await;
     let mut attempts = Vec::new();
     let refused = loop {

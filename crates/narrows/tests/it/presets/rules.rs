@@ -41,7 +41,7 @@ async fn listed(session: &mut Session) -> String {
 }
 
 #[tokio::test]
-async fn what_entries_allow() {
+async fn rules_allow_the_expected_items() {
     let exact = |tool: &str| json!({ "serverId": "a", "toolName": tool });
     let forbidden = |tool: &str| json!({ "serverId": "a", "toolName": tool, "enabled": false });
     let all = "a/look a/edit a/purge a/unsaid";
@@ -140,7 +140,7 @@ async fn what_entries_allow() {
 /// An invalid preset file is reported and skipped. Endpoints that name it are allowed nothing, and
 /// other presets are not affected.
 #[tokio::test]
-async fn presets_as_files() {
+async fn presets_are_read_from_files() {
     let folder = Folder::new();
     let good = json!({ "id": "good", "name": "For people", "prompts": null, "resources": [],
         "tools": [{ "serverId": "a", "toolName": "look", "enabled": true }] });

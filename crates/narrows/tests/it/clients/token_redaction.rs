@@ -23,7 +23,7 @@ const WRONG: [&str; 4] = [
 ];
 
 #[tokio::test]
-async fn neither_logs_nor_answers_hold_a_part_of_a_token() {
+async fn logs_and_responses_contain_no_part_of_a_token() {
     for format in ["json", "human"] {
         let folder = Folder::new();
         let (token, mut entry) = make(&folder, &["cursor"]);
