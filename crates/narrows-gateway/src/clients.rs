@@ -116,7 +116,7 @@ struct ClientTable {
 
 struct ClientEntry {
     name: Arc<str>,
-    /// The number of the table in which the client got its present token.
+    /// The number of the table in which the client got its current token.
     stamp: u64,
     settings: ClientSettings,
     key: Option<TokenKey>,

@@ -297,7 +297,7 @@ impl Inner {
         self.config.load_full()
     }
 
-    /// Returns every session with its present view.
+    /// Returns every session with its current view.
     fn seen(&self) -> Vec<(Arc<Session>, Arc<View>)> {
         let sessions = self.sessions.lock();
         let all = sessions.values();

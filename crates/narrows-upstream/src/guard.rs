@@ -3,8 +3,8 @@
 //!
 //! A killed process cannot clean up, and the kernel's parent-death signal neither reaches
 //! grandchildren nor survives the thread that spawned the child. Therefore the guard holds the
-//! reading end of a pipe whose writing end only the gateway has. When the gateway ends for any
-//! reason, the pipe is closed. `Guard` is the gateway's side, [`run`] is the guard process itself.
+//! read end of a pipe whose write end only the gateway has. When the gateway ends for any reason,
+//! the pipe is closed. `Guard` is the gateway's side, [`run`] is the guard process itself.
 
 #[cfg(test)]
 mod tests;

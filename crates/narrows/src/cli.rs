@@ -77,7 +77,7 @@ pub(crate) enum Command {
     /// Connect to every configured server and report problems
     #[command(after_help = CHECK_EXAMPLES)]
     Check(Check),
-    /// List the tools that the gateway offers, their token cost and the savings of shaping
+    /// List the tools that the gateway offers, their token cost and the savings from shaping
     #[command(after_help = TOOLS_EXAMPLES)]
     Tools(Tools),
     /// Call one tool through the gateway
@@ -147,7 +147,7 @@ pub(crate) struct Stdio {
     /// Preset to apply instead of the endpoint's own
     #[arg(long, value_name = "ID")]
     pub(crate) preset: Option<String>,
-    /// Exposure of tools, in place of the endpoint's `expose` setting
+    /// Which tools to list; overrides the endpoint's `expose` setting
     #[arg(long, value_name = "HOW")]
     pub(crate) expose: Option<Expose>,
     /// Do not watch the configuration file for changes; SIGHUP still reloads it
@@ -161,7 +161,7 @@ pub(crate) enum Expose {
     All,
     /// List two tools: `inspect` describes the others, `exec` calls them
     Lazy,
-    /// As lazy, plus `search_tools`, which finds tools
+    /// Like lazy, plus `search_tools`, which finds tools
     Search,
 }
 

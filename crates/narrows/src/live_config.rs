@@ -265,7 +265,7 @@ impl LiveConfigInner {
             Err(problems) => return self.refuse(errors(&problems), reporting),
         };
         for line in &dropped {
-            tracing::warn!("an unsaved change does not fit the new configuration: {line}");
+            tracing::warn!("an unsaved change cannot be applied to the new configuration: {line}");
         }
         state.overlay = overlay;
         let was_refused = !self.status.lock().shown.problems.is_empty();
@@ -337,7 +337,7 @@ impl LiveConfigInner {
             let (_, fitting, dropped) =
                 fitting.map_err(|found| Rejected::Invalid(errors(&found)))?;
             for line in &dropped {
-                tracing::warn!("an unsaved change does not fit the configuration: {line}");
+                tracing::warn!("an unsaved change cannot be applied to the configuration: {line}");
             }
             let (text, overlay) = saved(&before, &fitting, &change)?;
             let config = self.check(&text, &overlay).map_err(invalid)?;

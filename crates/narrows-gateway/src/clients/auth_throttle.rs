@@ -75,7 +75,7 @@ struct FailureRecord {
     last: Instant,
     /// The pause after the next wrong token that is answered.
     pause: Duration,
-    /// The end of the present pause.
+    /// The end of the current pause.
     closed_until: Instant,
 }
 

@@ -17,7 +17,7 @@ impl Bucket {
         let empty = each.saturating_mul(u64::from(rate.burst.max(1)));
         let mut full_at = self.0.load(Ordering::Relaxed);
         loop {
-            // Limited to the present size of the bucket, which may have been larger when the time
+            // Limited to the current size of the bucket, which may have been larger when the time
             // was stored.
             let from = full_at.clamp(now, now.saturating_add(empty));
             let over = (from.saturating_add(each) - now).saturating_sub(empty);

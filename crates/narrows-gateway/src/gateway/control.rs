@@ -75,7 +75,7 @@ pub enum SwitchError {
 
 impl Gateway {
     /// Applies new settings. Affects only what differs: sessions stay open, and calls in flight
-    /// finish on their present servers. Settings that cannot change at run time are left unchanged
+    /// finish on their current servers. Settings that cannot change at run time are left unchanged
     /// and reported.
     pub fn apply(&self, settings: Settings) -> Applied {
         let inner = &self.0;

@@ -264,7 +264,7 @@ pub(crate) struct UsePreset {
         value_parser = NonEmptyStringValueParser::new()
     )]
     pub(crate) endpoint: Option<String>,
-    /// Session to apply the preset to, by number; lasts as long as the session
+    /// Session to apply the preset to, by number; the preset applies until the session ends
     #[arg(long, value_name = "N", conflicts_with_all = ["endpoint", "save"])]
     pub(crate) session: Option<u64>,
     #[command(flatten)]

@@ -114,7 +114,7 @@ impl ChangeResult {
         }
     }
 
-    /// Prints the gateway's warnings about its present configuration.
+    /// Prints the gateway's warnings about its current configuration.
     pub(super) fn tell_warnings(&self) {
         for warning in &self.warnings {
             eprint_line(format_args!("warning: {}", plain(warning)));

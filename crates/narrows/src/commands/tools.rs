@@ -1,4 +1,4 @@
-//! `narrows tools`: the tools that the gateway offers, their cost, and the savings of shaping.
+//! `narrows tools`: the tools that the gateway offers, their cost, and the savings from shaping.
 
 mod savings;
 

@@ -72,7 +72,7 @@ impl WatchedPaths {
         found.map_or(true, |found| found.is_file() || found.is_dir())
     }
 
-    /// Returns the present state of all files.
+    /// Returns the current state of all files.
     pub(super) fn look(&self) -> FileStates {
         let mut files = vec![(self.file.clone(), version(&self.file))];
         files.extend(self.presets.iter().flat_map(|folder| preset_files(folder)));

@@ -76,7 +76,7 @@ impl CallLine {
     }
 }
 
-/// Returns the time of day of the event in UTC: that of the call, or the present one.
+/// Returns the time of day of the event in UTC: that of the call, or the current one.
 pub(super) fn time_of(data: &Value) -> String {
     match data.get("at").and_then(Value::as_str) {
         Some(at) => time_in(at),

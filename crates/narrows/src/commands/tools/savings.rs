@@ -1,4 +1,4 @@
-//! The savings of shaping by server and tool, as recorded by running gateways.
+//! The savings from shaping by server and tool, as recorded by running gateways.
 //!
 //! Invalid records are ignored.
 

@@ -15,7 +15,7 @@ const MAX_BYTES: u64 = 1024 * 1024;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct EnvFile {
     pub(super) variables: Vec<(String, String)>,
-    /// The numbers of lines that are not variables.
+    /// The numbers of the lines that do not set a variable.
     pub(super) ignored: Vec<usize>,
 }
 
