@@ -210,7 +210,7 @@ pub(crate) struct Call {
     /// Server id, or a published tool name instead of SERVER and TOOL
     #[arg(value_name = "SERVER")]
     pub(crate) server: String,
-    /// Tool, by the server's own name or the published name
+    /// Tool name, either the server's own or the published one
     #[arg(value_name = "TOOL")]
     pub(crate) tool: Option<String>,
     /// Arguments as a JSON object; `-` reads stdin, `@FILE` reads a file

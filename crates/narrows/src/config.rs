@@ -273,8 +273,8 @@ fn read_text<T: Read>(
     T::read(&Node::top(value), problems)
 }
 
-/// Accepts JSON with comments and trailing commas only. A file that only Narrows could read would
-/// break other clients that share it.
+/// Accepts no extensions of JSON except comments and trailing commas. A file that only Narrows
+/// could read would break other clients that share it.
 pub(crate) fn syntax() -> ParseOptions {
     ParseOptions {
         allow_comments: true,

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::ViewPart;
 use narrows_upstream::Item;
 
-/// The number of servers that publish each URI, which decides the server that keeps it unwrapped.
+/// The number of servers that publish each URI. It determines which server keeps the URI unwrapped.
 /// Hidden resources count as well, so that a preset does not change any URI.
 ///
 /// A server keeps a URI if no other server has it, or if all others have it only through more

@@ -7,7 +7,7 @@ use super::argument_error::ArgumentError;
 use super::arguments::{RecoverQuery, canonical};
 use super::convert::{self, Arguments};
 
-/// The maximum length of arguments in a cursor, because a model has to copy the cursor.
+/// The maximum length of arguments in a cursor. It is short because a model has to copy the cursor.
 const MAX_CURSOR_ARGUMENTS: usize = 400;
 
 /// A call with an unvalidated query, because the receipt is looked up first.

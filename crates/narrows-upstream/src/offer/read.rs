@@ -19,7 +19,7 @@ use crate::request::Outgoing;
 use crate::secrets::Secrets;
 use crate::settings::Limits;
 
-/// The maximum number of pages, because a server may return cursors without end.
+/// The maximum number of pages. Without a limit, a server could return cursors without end.
 const MAX_PAGES: usize = 1_000;
 
 /// The maximum nesting depth of definitions. Deeper ones are left out: the parsers of many clients

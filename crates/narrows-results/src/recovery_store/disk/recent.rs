@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::super::Owner;
 
 const COUNT: usize = 2;
-/// The maximum length of a cached text, because cached texts stay in memory.
+/// The maximum length of a cached text. It is limited because cached texts stay in memory.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 #[derive(Default)]

@@ -1,9 +1,9 @@
 //! POST requests with one message or a batch.
 //!
-//! The first step of the call decides the format of the response. If that step is the result, the
-//! response is plain JSON, which needs nothing besides the call itself. If it is an event, or if
-//! the call stays silent for so long that the client needs a sign of life, the response becomes a
-//! stream.
+//! The first step of the call determines the format of the response. If that step is the result,
+//! the response is plain JSON, which needs nothing besides the call itself. If it is an event, or
+//! if the call stays silent for so long that the client needs a sign of life, the response becomes
+//! a stream.
 
 use std::future::poll_fn;
 use std::pin::Pin;
