@@ -1,4 +1,4 @@
-//! Throttling of wrong tokens: counts them by address and decides the response to the next one.
+//! Throttling of wrong tokens: counts them by address and chooses the response to the next one.
 //!
 //! This module does not decide on access, only on the response to requests with a wrong token. The
 //! table of addresses is bounded. It has two halves: when the younger half is full, it replaces the
