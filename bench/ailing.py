@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""A small MCP server on stdin and stdout that falls ill in a way of its own when
-it gets SIGUSR1, and writes down all that happens to it. Usage:
+"""A small MCP server on stdin and stdout that fails in a given way when it gets
+SIGUSR1, and records its starts, calls and failures in a file. Usage:
 
     ailing.py NAME MANNER FILE
 
-MANNER is what SIGUSR1 does: `healthy` and `killed` go on, `hung` stops answering
-anything and cannot be told to end, `garbage` prints megabytes that are no
-messages and goes on, `dying` takes longer for each answer than for the one
-before, and closes its stdout in the end, but lives on."""
+MANNER is the reaction to SIGUSR1: `healthy` and `killed` continue normally. `hung`
+stops responding and ignores SIGTERM. `garbage` prints megabytes that are not
+messages, then continues. `dying` takes longer for each response than for the one
+before, then closes its stdout but keeps running."""
 
 import json
 import os
@@ -17,17 +17,17 @@ import subprocess
 import sys
 import time
 
-# What `garbage` prints, in pieces that are written at once.
+# Bytes that `garbage` prints, and the size of each write.
 GARBAGE = 32_000_000
 PIECE = 64_000
-# What a call takes but for the healthy one: long enough that one is under way
-# when the server fails.
+# Duration of a call, except on the healthy server: long enough that a call is in
+# flight when the server fails.
 TAKES = 0.04
-# What the first answer of one that dies takes, and how many there are.
+# The delay of the first response of `dying`, and its number of responses.
 SLOW, ANSWERS = 0.25, 4
 
 TOOLS = [
-    {"name": "write", "description": "Writes a call down."},
+    {"name": "write", "description": "Records a call."},
     {"name": "read", "description": "Changes nothing.", "annotations": {"readOnlyHint": True}},
 ]
 SCHEMA = {"type": "object", "properties": {"call": {"type": "string"}}, "required": ["call"]}
@@ -35,7 +35,7 @@ SCHEMA = {"type": "object", "properties": {"call": {"type": "string"}}, "require
 
 def main():
     if sys.argv[1] == "sleep":
-        # What a server has started itself, and what is to end with it.
+        # A child process of a server, which has to end with the server.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         sleep()
     Server(*sys.argv[1:4]).run()
@@ -59,7 +59,7 @@ class Server:
         self.note("start")
         rest = b""
         while True:
-            # Short, since a signal does not end the wait.
+            # A short timeout, because a signal does not interrupt the wait.
             ready, _, _ = select.select([0], [], [], 0.02)
             self.fall_ill_if_asked()
             if not ready:
@@ -75,7 +75,7 @@ class Server:
         if "id" not in message or "method" not in message:
             return
         result = self.result(message["method"], message.get("params") or {})
-        # Between a call and its answer, if it can be.
+        # If possible, fail between a call and its response.
         self.fall_ill_if_asked()
         if self.slow is not None:
             time.sleep(SLOW * 2**self.slow)
@@ -125,21 +125,21 @@ class Server:
                 self.slow = 0
 
     def note(self, what, **more):
-        """One line, written at once, so that those of several servers stay whole."""
-        said = {"at": time.monotonic(), "server": self.name, "pid": os.getpid(), "what": what} | more
-        os.write(self.ledger, json.dumps(said).encode() + b"\n")
+        """Records an event as one line, in a single write because several servers share the file."""
+        record = {"at": time.monotonic(), "server": self.name, "pid": os.getpid(), "what": what} | more
+        os.write(self.ledger, json.dumps(record).encode() + b"\n")
 
 
 def garbage():
-    """Lines of many kinds, none of them a message: words, bytes that are no
-    text, broken JSON, JSON of something else, an answer that nobody asked for."""
+    """Yields lines that are not MCP messages: words, binary data, invalid JSON,
+    unrelated JSON, and a response without a request."""
     kinds = [
-        b"WARN something happened and this server tells it on stdout\n",
+        b"WARN something happened and this server logs it to stdout\n",
         bytes(range(11, 256)) + b"\n",
         b'{"jsonrpc":"2.0","id":\n',
         b"[" * 5_000 + b"\n",
         b'{"level":"info","message":"' + b"x" * 3_000 + b'"}\n',
-        b'{"jsonrpc":"2.0","id":"nobody asked","result":{}}\n',
+        b'{"jsonrpc":"2.0","id":"never sent","result":{}}\n',
         b"\n\r\n\0\n",
     ]
     piece = b"".join(kinds)

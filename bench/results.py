@@ -1,5 +1,5 @@
-"""Results of tools as agents get them, made or taken where the command runs:
-the same on every machine where they are made, real where they are taken."""
+"""Typical tool results: generated ones, which are the same on every machine, and
+the output of real commands on this machine."""
 
 import base64
 import json
@@ -19,34 +19,34 @@ WORDS = (
 @dataclass
 class Case:
     name: str
-    # The text blocks of the result; `structured` is its structured content, as written.
+    # The text blocks of the result; `structured` is its structured content as JSON text.
     texts: list
     goal: str
-    # What answers the goal: the model has to see it.
+    # The text that answers the goal, which the model has to see.
     answer: str = ""
     structured: str = ""
     images: list = field(default_factory=list)
-    # Source code has a budget of its own where no goal is given.
+    # Source code without a goal has a separate budget.
     is_code: bool = False
 
     def result(self):
-        """The result as a server writes it."""
+        """Returns the result as JSON text."""
         items = [{"type": "text", "text": text} for text in self.texts]
         items += [{"type": "image", "data": data, "mimeType": "image/png"} for data in self.images]
         rest = f',"structuredContent":{self.structured}' if self.structured else ""
         return f'{{"content":{json.dumps(items, ensure_ascii=False)}{rest}}}'
 
     def counted(self):
-        """The text that counts to a budget: structured content where no text says the same."""
+        """Returns the texts that count toward a budget: all texts, and structured content that no text repeats."""
         return self.texts + ([self.structured] if self.structured and not self.repeats() else [])
 
     def repeats(self):
-        said = json.loads(self.structured)
-        return any(text[:1] in "{[" and json.loads(text) == said for text in self.texts if text)
+        value = json.loads(self.structured)
+        return any(text[:1] in "{[" and json.loads(text) == value for text in self.texts if text)
 
 
 def stored(folder, goals):
-    """The results of a folder, each a JSON-RPC answer in a file."""
+    """Yields the results in a folder, one JSON-RPC response per file."""
     for path in sorted(Path(folder).glob("*.json")):
         answer = json.loads(path.read_text())
         result = answer["result"]
@@ -61,7 +61,7 @@ def stored(folder, goals):
 
 
 def made():
-    """Results of 0.2 to 5 MB, the same everywhere."""
+    """Yields generated results of 0.2 to 5 MB, which are the same on every machine."""
     pretty, short = {"indent": 2}, {"separators": (",", ":")}
     yield Case("issues, pretty JSON", [json.dumps(issues(1_300), **pretty)], "the issue about the lost websocket frame", "lost websocket frame")
     yield Case("issues, JSON on one line", [json.dumps(issues(900), **short)], "the issue about the lost websocket frame", "lost websocket frame")
@@ -85,7 +85,7 @@ def made():
 
 
 def taken():
-    """Output of real commands, up to 5 MB each; other machines give other texts."""
+    """Yields the output of real commands, up to 5 MB each, which differs between machines."""
     where = {"cwd": ROOT}
     metadata = output(["cargo", "metadata", "--format-version", "1", "--offline"], limit=None, **where)
     yield Case("`git log -p`", [output(["git", "log", "-p"], limit=3_000_000, **where)], "when did receipts get an owner", is_code=True)
@@ -193,17 +193,17 @@ def journal(count, seed=4):
     for number in range(count):
         when = f"Mar {1 + number // 4000:02} {number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02}"
         unit = chance.choice(["gate", "shop", "mail", "cron", "kernel"])
-        said = sentence(chance, 8)
+        message = sentence(chance, 8)
         if seed == 4 and number == wanted:
-            unit, said = "shop", "payment 48213 refused by the bank: limit of the card reached"
+            unit, message = "shop", "payment 48213 refused by the bank: limit of the card reached"
         elif number % 997 == 0:
-            said = f"ERROR {said}: connection reset by peer"
-        lines.append(f"{when} host-{chance.randrange(4)} {unit}[{chance.randrange(900, 9999)}]: {said}")
+            message = f"ERROR {message}: connection reset by peer"
+        lines.append(f"{when} host-{chance.randrange(4)} {unit}[{chance.randrange(900, 9999)}]: {message}")
     return "\n".join(lines) + "\n"
 
 
 def settings(depth, chance=None):
-    """A tree without any list of like things."""
+    """Returns a tree without lists of similar items."""
     chance = chance or random.Random(5)
     if depth == 0:
         return {word: chance.choice([True, chance.randrange(1000), sentence(chance, 4)]) for word in chance.sample(WORDS, 5)}

@@ -1,5 +1,5 @@
-"""What all measuring commands stand on: the builds, and the programs that run,
-each started when it is first needed and ended with the command."""
+"""Shared by all benchmarks: builds the programs, starts each of them when it is
+first needed, and ends all of them with the command."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ TARGET = HERE / "target"
 BUILT = ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "release"
 BENCH = BUILT / "narrows-bench"
 
-# How long a program may take to say where it listens, and to end when told to.
+# Seconds that a program may take to print its address, and to exit after SIGTERM.
 START, END = 30, 10
 
 
@@ -28,13 +28,13 @@ class Failed(Exception):
 
 
 def build():
-    """Builds what is measured with, and what is measured; says where that is."""
+    """Builds narrows-bench and the gateway, and returns the path of the gateway."""
     subprocess.run(["cargo", "build", "--release", "--package", "narrows-bench"], cwd=ROOT, check=True)
     return build_gateway()
 
 
 def build_gateway():
-    """Builds the gateway alone, because cargo would unify its features with those of narrows-bench, and returns its path."""
+    """Builds the gateway and returns its path. A separate build, because cargo would unify its features with those of narrows-bench."""
     TARGET.mkdir(exist_ok=True)
     if given := os.environ.get("NARROWS_BIN"):
         return Path(given).resolve()
@@ -43,7 +43,7 @@ def build_gateway():
 
 
 class Stage:
-    """Everything that runs, each thing started when it is first needed."""
+    """The running programs, each started when it is first needed."""
 
     def __init__(self, folder, gateway):
         self.folder = folder
@@ -52,16 +52,16 @@ class Stage:
         self.known = {}
         cores = sorted(os.sched_getaffinity(0))
         self.pinned = len(cores) > 1 and shutil.which("taskset") is not None
-        # Client and upstreams share one core, so that what is between has its own.
+        # Client and upstreams share one core, so the gateway has its own.
         self.outer, self.inner = (pin(core) if self.pinned else [] for core in (cores + cores)[:2])
-        # A proxy of the machine's is not to be between, nor a log of every call.
+        # Proxy settings and NARROWS_* variables would distort the measurements.
         skip = lambda name: name.lower().endswith("_proxy") or name.startswith("NARROWS_")
         self.environment = {name: value for name, value in os.environ.items() if not skip(name)}
 
     @classmethod
     @contextlib.contextmanager
     def open(cls, gateway):
-        """A stage with a folder of its own; all that runs on it ends with it."""
+        """Opens a stage with a temporary folder; all its programs end with it."""
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda number, _: sys.exit(128 + number))
         with tempfile.TemporaryDirectory(dir=TARGET, prefix="run-") as folder:
@@ -69,7 +69,7 @@ class Stage:
             try:
                 yield stage
             finally:
-                # Once more Ctrl-C would leave processes behind.
+                # A second Ctrl-C would leave processes behind.
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
                 stage.end()
 
@@ -77,7 +77,7 @@ class Stage:
         return self.once(name, lambda: self.outer + [BENCH, "echo", "--listen", "127.0.0.1:0", *options])
 
     def serve(self, name, config, around=(), **known):
-        """A gateway of this name with this configuration: where it listens, and its process."""
+        """Starts a gateway with this configuration, and returns its address and process."""
 
         def command():
             path = self.folder / f"{name}.json"
@@ -87,28 +87,28 @@ class Stage:
 
         return self.once(f"narrows-{name}", command, **known)
 
-    def once(self, name, command, patience=START):
+    def once(self, name, command, timeout=START):
         if name not in self.known:
             log = self.folder / f"{name}.log"
             with log.open("w") as lines:
                 process = self.start(command(), stdin=subprocess.DEVNULL, stdout=lines, stderr=lines)
-            self.known[name] = (said_site(log, process, patience), process)
+            self.known[name] = (wait_for_address(log, process, timeout), process)
         return self.known[name]
 
     def start(self, command, **streams):
-        # A session of its own: Ctrl-C is for us, and we end it.
+        # In a separate session, so that Ctrl-C reaches only this script, which ends the process.
         process = subprocess.Popen(command, env=self.environment, start_new_session=True, **streams)
         self.started.append(process)
         return process
 
     def stop(self, process):
-        """Ends one of those that run, before all the others end."""
+        """Ends one program before the others."""
         end(process)
         self.started.remove(process)
         self.known = {name: known for name, known in self.known.items() if known[1] is not process}
 
     def end(self):
-        # The last first: a gateway before its upstream.
+        # In reverse order: a gateway before its upstream.
         for process in reversed(self.started):
             end(process)
 
@@ -117,24 +117,24 @@ def pin(core):
     return ["taskset", "-c", str(core)]
 
 
-def said_site(log, process, patience):
-    """HOST:PORT, as soon as the program has said where it listens."""
-    deadline = time.monotonic() + patience
+def wait_for_address(log, process, timeout):
+    """Waits until the program prints its address, and returns HOST:PORT."""
+    deadline = time.monotonic() + timeout
     while time.monotonic() < deadline and process.poll() is None:
         for line in log.read_text(errors="replace").splitlines():
             try:
-                said = json.loads(line)
+                record = json.loads(line)
             except ValueError:
                 continue
-            # The gateway's lines are events, ours are not.
-            if said.get("event", "listening") == "listening":
-                return said.get("payload", said)["url"].removeprefix("http://")
+            # Lines of the gateway are events, and lines of narrows-bench are not.
+            if record.get("event", "listening") == "listening":
+                return record.get("payload", record)["url"].removeprefix("http://")
         time.sleep(0.02)
-    raise Failed(f"{log.stem} does not listen: {log.read_text()[-300:].strip()}")
+    raise Failed(f"{log.stem} did not start to listen: {log.read_text()[-300:].strip()}")
 
 
 def end(process):
-    """Ends a process of ours with its group, which is its own."""
+    """Ends a process with its process group."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         if process.poll() is not None:
             return
@@ -143,12 +143,12 @@ def end(process):
             process.wait(END)
 
 
-def said_version(gateway):
+def gateway_version(gateway):
     return subprocess.run([gateway, "--version"], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def cpu_s(pid):
-    """Time of the threads that run now on the processor, to the nanosecond."""
+    """Returns the CPU time of the current threads in seconds, with nanosecond resolution."""
     run = 0
     for thread in Path(f"/proc/{pid}/task").iterdir():
         with contextlib.suppress(OSError):
@@ -157,11 +157,11 @@ def cpu_s(pid):
 
 
 def memory(pid, key="VmRSS"):
-    """A figure of a process in bytes: VmRSS is what it has, VmHWM the most it had."""
+    """Returns the memory of a process in bytes: VmRSS is the current size, VmHWM the peak."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith(f"{key}:"):
             return int(line.split()[1]) * 1024
-    raise Failed(f"no {key} of {pid}")
+    raise Failed(f"process {pid} has no {key}")
 
 
 def shown(number):
@@ -169,7 +169,7 @@ def shown(number):
 
 
 def command(main):
-    """Runs a command's main, whose result is the exit code."""
+    """Runs the main function of a command and exits with its result."""
     try:
         sys.exit(main())
     except KeyboardInterrupt:

@@ -1,5 +1,5 @@
-// The part of the real-peer run with endpoints that do not list all tools, and
-// with presets. See `README.md` for what is tried.
+// The part of peers/run that tests lazy and search endpoints, and presets. See
+// README.md for the list of tests.
 import { join } from "node:path";
 
 import { offered } from "./clients/ts/catalogue.mjs";
@@ -10,42 +10,42 @@ const here = import.meta.dirname;
 const { NARROWS_PEER_NODE: node, NARROWS_PEER_PYTHON: python, NARROWS_BIN: narrows } = process.env;
 
 const LAZY = [
-  ...["two tools are listed", "inspect tells a server", "inspect tells a tool", "inspect does not know a server or tool"],
-  ...["exec reads a file", "exec asks a server written in Python", "exec gives a text as it is", "exec gives data as TOON"],
-  ...["exec gives the data in a text", "exec changes something", "exec passes an image untouched"],
-  ...["exec passes an error of the tool", "exec checks arguments", "exec does not know a server or tool"],
-  ...["progress comes through exec", "a call of exec can be cancelled", "exec of many at once"],
-  "a long file comes back through exec",
+  ...["two tools are listed", "inspect describes a server", "inspect describes a tool", "inspect rejects an unknown server or tool"],
+  ...["exec reads a file", "exec calls a server written in Python", "exec returns a text unchanged", "exec returns data as TOON"],
+  ...["exec returns JSON in a text as data", "exec changes data", "exec returns an image unchanged"],
+  ...["exec returns an error of the tool", "exec checks arguments", "exec rejects an unknown server or tool"],
+  ...["exec forwards progress", "a call of exec can be cancelled", "parallel calls of exec"],
+  "a long file is recovered through exec",
 ];
-const LAZY_AS_JSON = ["inspect tells JSON where that is wanted", "exec gives data as JSON where that is wanted"];
+const LAZY_AS_JSON = ["inspect returns JSON Schemas if configured", "exec returns data as JSON if configured"];
 const SEARCH = [
-  ...["three tools and the pinned one are listed", "the pinned tool is called", "search finds a tool that reads files"],
-  ...["search finds tools of every server", "search stays with one server, and within its limit"],
-  ...["search finds nothing for no words", "a long file comes back through exec"],
+  ...["three tools and the pinned one are listed", "the pinned tool can be called", "search finds a tool that reads files"],
+  ...["search finds tools of every server", "search respects the server and the limit"],
+  ...["search returns nothing for unknown words", "a long file is recovered through exec"],
 ];
-const FORBIDDEN = ["what is forbidden is not listed", "what is forbidden is not called"];
-const FORBIDDEN_LAZY = ["what is forbidden is not told", "what is forbidden is not executed"];
-const FORBIDDEN_PLAIN = ["plain JSON-RPC lists what is allowed", "plain JSON-RPC is refused", "plain JSON-RPC reads"];
+const FORBIDDEN = ["forbidden tools are not listed", "forbidden tools cannot be called"];
+const FORBIDDEN_LAZY = ["forbidden tools cannot be inspected", "forbidden tools cannot be executed"];
+const FORBIDDEN_PLAIN = ["plain JSON-RPC lists the allowed tools", "plain JSON-RPC rejects a forbidden call", "plain JSON-RPC calls an allowed tool"];
 
-/** `peers` is how the run goes about things; the servers are those of a configuration. */
+/** Runs the steps. `peers` has the helpers of the run; the servers are entries of a configuration. */
 export async function exposure(peers, { ev, mem, git, fixture }) {
   const { folder, write, reference, count } = peers;
   const { presets, ...texts } = writeFiles(join(folder, "exposed"));
   const files = { command: node, args: [reference("server-filesystem"), join(folder, "exposed")] };
   const servers = { mem, files, ev: { ...ev, env: { NARROWS_PEER_STRAIT: "Messina" } }, git, fixture };
   const { catalogue, results } = await offered(servers, { calls: [["ev", "get-tiny-image", {}]] });
-  // The Inspector says that it has roots, and one server has a tool for that.
+  // The Inspector has the roots capability, for which one server lists another tool.
   const withRoots = { ...catalogue, ...(await offered({ ev: servers.ev }, { roots: true })).catalogue };
   const given = { ...texts, image: results[0].content, repository: join(folder, "repository") };
   const clients = clientsOf(write, given);
 
   const config = write("exposed.json", exposed(servers, presets));
-  // For who starts the gateway, and so every server, for each request.
+  // A small configuration for clients that start the gateway, and so every server, for each request.
   const small = write("exposed-two.json", exposed({ files, ev: servers.ev }, presets));
   const gateway = await startGateway(narrows, config, [fixture.url]);
   await lazyAndSearch(peers, clients, { gateway, config, small, catalogue, withRoots });
   await underPreset(peers, clients, { gateway, small, catalogue });
-  count("the gateway of the exposed tools stops when asked", await stop(gateway.child));
+  count("the gateway of the exposure steps stops on SIGTERM", await stop(gateway.child));
   const guardedConfig = write("guarded.json", guarded(files));
   await underDefaultPreset(peers, clients, { config: guardedConfig, catalogue: { files: catalogue.files } });
 }
@@ -53,12 +53,12 @@ export async function exposure(peers, { ev, mem, git, fixture }) {
 async function lazyAndSearch({ step, stdio }, { ts, py, inspector }, { gateway, config, small, catalogue, withRoots }) {
   const http = (path) => ["--http", `http://127.0.0.1:${gateway.port}/mcp/${path}`];
   const lazily = (file) => [...stdio(file), "--expose", "lazy"];
-  const asked = ["a server asks the model through exec"];
+  const asked = ["sampling works through exec"];
   await step("exposure, lazy, for the inspector over http", inspector(withRoots, ...http("lazy")));
   await step("exposure, lazy, for the inspector over stdio", inspector(two(withRoots), ...lazily(small)));
   await step("exposure, lazy, for ts over http", ts(catalogue, LAZY, ...http("lazy")));
   await step("exposure, lazy, for ts over stdio", ts(catalogue, LAZY, ...lazily(config)));
-  await step("exposure, lazy, for ts that can be asked", ts(catalogue, asked, ...http("lazy")));
+  await step("exposure, lazy, for ts with sampling", ts(catalogue, asked, ...http("lazy")));
   await step("exposure, lazy, for py over http", py(catalogue, ...http("lazy")));
   await step("exposure, lazy as JSON, for ts over http", ts(catalogue, LAZY_AS_JSON, ...http("json")));
   await step("exposure, search, for ts over http", ts(catalogue, SEARCH, ...http("search")));
@@ -73,14 +73,14 @@ async function underPreset({ step, stdio }, { ts, plain }, { gateway, small, cat
   await under("over ws", ts(catalogue, FORBIDDEN, "--ws", `ws://${address}/ws/safe`));
   await under("over stdio", ts(two(catalogue), FORBIDDEN, ...stdio(small), "--preset", "safe"));
   await under("lazy", ts(catalogue, FORBIDDEN_LAZY, ...http("mcp/safe-lazy")));
-  await under("search", ts(catalogue, ["what is forbidden is not found"], ...http("mcp/safe-search")));
-  await under("one server", ts(catalogue, ["what is forbidden of one server"], ...http("servers/files/mcp")));
+  await under("search", ts(catalogue, ["forbidden tools are not found"], ...http("mcp/safe-search")));
+  await under("one server", ts(catalogue, ["forbidden tools of one server"], ...http("servers/files/mcp")));
   await under("without MCP", plain(catalogue, undefined, `http://${address}`, small));
-  await under("in a file", ts(catalogue, ["what a preset in a file allows"], ...http("mcp/reader")));
-  await under("in a broken file", ts(catalogue, ["what a preset in a broken file allows"], ...http("mcp/broken")));
+  await under("in a file", ts(catalogue, ["a preset in a file"], ...http("mcp/reader")));
+  await under("in an invalid file", ts(catalogue, ["a preset in an invalid file"], ...http("mcp/broken")));
 }
 
-/** Ways in that have no preset of their own. */
+/** Endpoints without a preset, to which that of the default endpoint applies. */
 async function underDefaultPreset({ step }, { ts, plain }, { config, catalogue }) {
   const gateway = await startGateway(narrows, config);
   const address = `127.0.0.1:${gateway.port}`;
@@ -89,32 +89,32 @@ async function underDefaultPreset({ step }, { ts, plain }, { config, catalogue }
   await under("over http", ts(catalogue, FORBIDDEN, ...http("mcp")));
   await under("over ws", ts(catalogue, FORBIDDEN, "--ws", `ws://${address}/ws`));
   await under("lazy", ts(catalogue, FORBIDDEN_LAZY, ...http("mcp/lazy")));
-  await under("one server", ts(catalogue, ["what is forbidden of one server"], ...http("servers/files/mcp")));
+  await under("one server", ts(catalogue, ["forbidden tools of one server"], ...http("servers/files/mcp")));
   await under("without MCP", plain(catalogue, FORBIDDEN_PLAIN, `http://${address}`, config));
   await stop(gateway.child);
 }
 
-/** What there is behind the smaller gateway. */
+/** Returns the servers of the small configuration. */
 function two({ files, ev }) {
   return { files, ev };
 }
 
-/** The commands of the clients, each with a file of what it must see. */
+/** Returns the commands of the clients. Each gets a file with the lists that it must see. */
 function clientsOf(write, given) {
   let written = 0;
   const expected = (catalogue, features) => {
     written += 1;
-    // The memory outlives a client: each of them tells it something new.
+    // The memory server is shared by all clients, so each of them stores another entity.
     const entity = { name: `Scylla ${written}`, entityType: "monster", observations: ["has six heads"] };
     const left = safe(catalogue);
-    const told = { catalogue, description: description(catalogue), safe: left, safeDescription: description(left) };
-    return write(`exposure-${written}.json`, { features, entity, ...told, ...given });
+    const lists = { catalogue, description: description(catalogue), safe: left, safeDescription: description(left) };
+    return write(`exposure-${written}.json`, { features, entity, ...lists, ...given });
   };
   const script = (name) => join(here, "clients", name);
   return {
-    ts: (catalogue, features, ...way) => [node, script("ts/exposure.mjs"), expected(catalogue, features), ...way],
-    py: (catalogue, ...way) => [python, "-B", script("py/exposure.py"), expected(catalogue), ...way],
-    inspector: (catalogue, ...way) => [node, script("inspector/exposure.mjs"), expected(catalogue), ...way],
+    ts: (catalogue, features, ...target) => [node, script("ts/exposure.mjs"), expected(catalogue, features), ...target],
+    py: (catalogue, ...target) => [python, "-B", script("py/exposure.py"), expected(catalogue), ...target],
+    inspector: (catalogue, ...target) => [node, script("inspector/exposure.mjs"), expected(catalogue), ...target],
     plain: (catalogue, features, base, config) => {
       return [node, script("plain/presets.mjs"), expected(catalogue, features), base, narrows, config];
     },

@@ -1,4 +1,4 @@
-// The `tools/list` answers of the real servers, as the bytes they send. Usage:
+// Reads the `tools/list` results of the real servers, byte for byte. Usage:
 //
 //   node lists.mjs FOLDER     writes FOLDER/SERVER.json for each of them
 import { spawn } from "node:child_process";
@@ -15,7 +15,7 @@ const {
   NARROWS_PEER_RMCP: rmcp,
 } = process.env;
 
-/** Every installed server that speaks stdio, as in `mcpServers`; `folder` is theirs to read. */
+/** Returns all installed stdio servers as entries of `mcpServers`; they may use `folder`. */
 export function stdioServers(folder) {
   const reference = (name) => join(npm, "@modelcontextprotocol", name, "dist/index.js");
   const devtools = join(npm, "chrome-devtools-mcp/build/src/bin/chrome-devtools-mcp.js");
@@ -33,13 +33,13 @@ export function stdioServers(folder) {
   };
 }
 
-/** Starts a server and lists its tools: `{ serverInfo, instructions, tools, answer }`, the last one as it came. */
+/** Starts a server and lists its tools: `{ serverInfo, instructions, tools, answer }`, where `answer` is the raw response. */
 export async function listTools({ command, args, env = {} }) {
   const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ["pipe", "pipe", "pipe"] });
   const limit = setTimeout(() => child.kill("SIGKILL"), 60_000);
   let errors = "";
   child.stderr.on("data", (chunk) => (errors = `${errors}${chunk}`.slice(-2_000)));
-  // Either ends the output, which is noticed below.
+  // Both end the output, which is handled below.
   child.on("error", (error) => (errors += error.message));
   child.stdin.on("error", () => {});
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -47,10 +47,10 @@ export async function listTools({ command, args, env = {} }) {
   const answerTo = async (id) => {
     for (;;) {
       const { value, done } = await lines.next();
-      if (done) throw new Error(`${command} ${args.join(" ")} ended before its answer: ${errors}`);
+      if (done) throw new Error(`${command} ${args.join(" ")} ended before its response: ${errors}`);
       const message = JSON.parse(value);
       if (message.id === id && message.error) throw new Error(`${command} ${args.join(" ")}: ${value}`);
-      // Notifications and requests of the server may come before.
+      // Skips notifications and requests of the server.
       if (message.id === id && message.result) return { result: message.result, line: value };
     }
   };

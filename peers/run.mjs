@@ -1,4 +1,4 @@
-// The real-peer run. See `run` for how to call it.
+// Runs the real peers; see `run` for the usage.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -29,7 +29,7 @@ const drivers = {
   rmcp: [join(rmcp, "rmcp-driver")],
   inspector: [join(here, "clients/inspector/run")],
 };
-// The last generation of the Python SDK with a WebSocket transport.
+// The last major version of the Python SDK with a WebSocket transport.
 const pyV1 = [pythonV1, "-B", join(here, "clients/py/driver_v1.py")];
 const contentLengthClient = [node, join(here, "clients/ts/content-length-client.mjs")];
 const contentLengthServer = join(here, "clients/ts/content-length-server.mjs");
@@ -38,7 +38,7 @@ const servers = [node, join(here, "clients/ts/servers.mjs")];
 const profile = (driver, name, ...rest) => [...driver, "--profile", name, ...rest];
 const stdio = (file) => ["--stdio", narrows, "stdio", "--config", file];
 
-// The real path: a server may print a folder other than the one it was given.
+// Resolves symbolic links, because servers may print the resolved path.
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "narrows-peers-")));
 let passed = 0;
 let failed = 0;
@@ -48,7 +48,7 @@ try {
   failed += 1;
   console.log(String(error.stack ?? error));
 } finally {
-  // What a failed part has left is not what the gateway leaves.
+  // Processes of a failed part must not count as leftovers of the gateway.
   if (failed > 0) endAll();
   await leaveNothing();
   rmSync(folder, { recursive: true, force: true });
@@ -58,9 +58,9 @@ process.exit(failed === 0 ? 0 : 1);
 
 async function everything() {
   const all = await configure();
-  // The longest first.
+  // The longest parts first.
   const parts = [() => oneGateway(all), shaping, () => exposures(all), administration, change, lists, pruner];
-  // Clients and servers wait for each other more than they compute: two parts run at a time.
+  // Clients and servers mostly wait for each other, so two parts run in parallel.
   const worker = async () => {
     for (let part; (part = parts.shift()); ) {
       await part().catch((error) => {
@@ -72,11 +72,11 @@ async function everything() {
   await Promise.all([worker(), worker()]);
 }
 
-/** Every client and transport, through one gateway with all servers. */
+/** Tests every client and transport through one gateway with all servers. */
 async function oneGateway(all) {
   const one = write("ev.json", { ...all, mcpServers: { ev: all.mcpServers.ev } });
   const config = write("all.json", all);
-  // The memory outlives a gateway: each run of them tells it something new.
+  // The memory server keeps its data, so each test stores another entity.
   const calls = (name) => write(`calls-${name}.json`, expectedCalls(name));
 
   const upstreams = Object.values(all.mcpServers).flatMap(({ url }) => url ?? []);
@@ -96,8 +96,8 @@ async function oneGateway(all) {
     if (name === "inspector") continue;
     await step(`${name} over stdio, all servers`, [...fixture, ...stdio(config)]);
   }
-  const asking = ["--skip", "subscribe,cancel,logging"];
-  const auto = profile(drivers.py, "fixture", "--era", "auto", ...asking);
+  const skipped = ["--skip", "subscribe,cancel,logging"];
+  const auto = profile(drivers.py, "fixture", "--era", "auto", ...skipped);
   await step("py choosing the era over http", [...auto, "--http", `${base}/servers/fixture/mcp`]);
   await step("py choosing the era over stdio", [...auto, "--server", "fixture", ...stdio(config)]);
 
@@ -106,34 +106,34 @@ async function oneGateway(all) {
   await overStreams(`127.0.0.1:${gateway.port}`);
   await toStreams(base);
   await contentLength(all, config);
-  await step("metrics for the parsers of Prometheus", [python, "-B", join(here, "clients/py/metrics.py"), base, "mem"]);
+  await step("metrics with the parsers of Prometheus", [python, "-B", join(here, "clients/py/metrics.py"), base, "mem"]);
 
-  count("the gateway stops when asked", await stop(gateway.child));
+  count("the gateway stops on SIGTERM", await stop(gateway.child));
   if (failed > 0) console.log(`last log records of the gateway with all servers:\n${tail(gateway.output(), 60)}`);
 }
 
 async function exposures({ mcpServers }) {
-  // `oneGateway` runs at the same time: it writes to its memory and counts the
-  // cancellations of its fixture.
+  // Separate servers, because `oneGateway` runs at the same time, writes to its memory
+  // server and counts the cancellations of its fixture.
   const mem = { ...mcpServers.mem, env: { MEMORY_FILE_PATH: join(folder, "exposed-memory.jsonl") } };
   const fixture = { type: "http", url: await startFixture() };
   await exposure({ folder, write, reference, stdio, step, count }, { ...mcpServers, mem, fixture });
 }
 
 async function change() {
-  await step("change under load", [node, join(here, "clients/ts/change.mjs"), narrows, made("changing")]);
+  await step("change under load", [node, join(here, "clients/ts/change.mjs"), narrows, newFolder("changing")]);
 }
 
-/** A gateway that is operated by what is made from the description of its admin API. */
+/** Tests the admin API with requests that are generated from its description. */
 async function administration() {
   const driver = [python, "-B", join(here, "clients/py/admin.py"), narrows];
-  await step("admin API by its description", [...driver, made("operated"), node, reference("server-everything"), "stdio"]);
+  await step("admin API against its description", [...driver, newFolder("operated"), node, reference("server-everything"), "stdio"]);
 }
 
-/** Each server's own endpoint lists its tools as the server does, to the byte. */
+/** Checks that the endpoint of each server lists its tools byte for byte as the server does. */
 async function lists() {
   if (!"lists of real servers".includes(filter)) return;
-  const mcpServers = stdioServers(made("listed"));
+  const mcpServers = stdioServers(newFolder("listed"));
   const gateway = await startGateway(narrows, write("listed.json", { initialize_wait_s: 60, list_wait_s: 60, mcpServers }));
   for (const [id, entry] of Object.entries(mcpServers)) {
     const { answer, tools } = await listTools(entry);
@@ -153,7 +153,7 @@ async function lists() {
   await stop(gateway.child);
 }
 
-/** One request without any SDK: the body as it came, and the session. */
+/** Sends one request without an SDK; returns the raw body and the session. */
 async function post(url, method, params, session) {
   const headers = {
     "Content-Type": "application/json",
@@ -165,18 +165,18 @@ async function post(url, method, params, session) {
   return { body: await response.text(), session: response.headers.get("mcp-session-id") };
 }
 
-/** The built-in server that has tools alone. */
+/** Tests the built-in pruner, which has only tools. */
 async function pruner() {
   const file = write("pruner.json", { mcpServers: { pruner: { type: "builtin" } } });
   const others = "read,prompt,complete,subscribe,sampling,elicitation,roots,progress,cancel,logging";
-  // The Inspector calls what it tries by the methods.
+  // The features of the Inspector driver are named by method.
   const methods = "resources/list,resources/read,prompts/list,prompts/get";
   for (const [name, skip] of Object.entries({ ts: others, py: others, inspector: methods })) {
     await step(`${name} to the pruner`, profile(drivers[name], "pruner", "--skip", skip, ...stdio(file)));
   }
 }
 
-/** Long results within budgets, and everything back that was cut. */
+/** Tests result budgets, and the recovery of everything that was cut. */
 async function shaping() {
   const long = join(folder, "long");
   const saved = join(folder, "receipt.json");
@@ -186,19 +186,19 @@ async function shaping() {
     list_wait_s: 60,
     mcpServers: {
       fs: { command: node, args: [reference("server-filesystem"), long] },
-      // It takes no arguments; this one tells whose it is, should it be left behind.
+      // The server ignores the argument, which identifies a leftover process of this run.
       long: { command: python, args: ["-B", join(here, "clients/py/long_server.py"), folder] },
     },
-    // How busy the machine is is not what is tested.
+    // High enough that a busy machine does not change the results.
     shape: { prune: { timeout_ms: 30_000 }, ...shape },
     endpoints: { goal: { shape: { goal_param: true } } },
     recovery: { path: join(folder, "kept"), ttl_s: 3600 },
   });
   const config = write("long.json", configured({}));
   const tight = write("long-tight.json", configured({ max_chars: 20_000 }));
-  const client = (command, script) => (budget, features, ...way) => {
+  const client = (command, script) => (budget, features, ...target) => {
     const expected = write(`expected-${features[0]}.json`, { budget, features, saved, ...texts });
-    return [...command, join(here, "clients", script), expected, ...way];
+    return [...command, join(here, "clients", script), expected, ...target];
   };
   const ts = client([node], "ts/long-results.mjs");
   const py = client([python, "-B"], "py/long_results.py");
@@ -220,27 +220,27 @@ async function shaping() {
   await step("shaping for ts, one server", ts(16_000, ["untouched"], ...http("servers/fs/mcp")));
 
   await step("shaping before a restart", ts(16_000, ["cut"], ...http()));
-  count("the gateway of the long results stops when asked", await stop(gateway.child));
+  count("the gateway of the shaping steps stops on SIGTERM", await stop(gateway.child));
   gateway = await startGateway(narrows, config);
   await step("shaping after a restart", ts(16_000, ["back"], ...http()));
   await stop(gateway.child);
 }
 
-/** Clients over SSE and WebSocket, as far as they have them. */
+/** Tests the clients that support SSE or WebSocket. */
 async function overStreams(address) {
   const { ts, py, inspector } = drivers;
   const sse = (path) => ["--sse", `http://${address}/${path}`];
   const ws = (path) => ["--ws", `ws://${address}/${path}`];
-  // By the endpoint's name, too: `/sse` and `/sse/default` are one. And to `evsse`,
-  // so that SSE is on both sides.
-  const ways = {
+  // Some use the endpoint's name: `/sse` and `/sse/default` are the same. One connects to
+  // `evsse`, so that SSE is used on both sides.
+  const cases = {
     "ts over sse": [ts, sse("sse"), sse("servers/ev/sse")],
     "py over sse": [py, sse("sse/default"), sse("servers/evsse/sse")],
     "py v1 over sse": [pyV1, sse("sse"), sse("servers/ev/sse")],
     "ts over ws": [ts, ws("ws"), ws("servers/ev/ws")],
     "py v1 over ws": [pyV1, ws("ws/default"), ws("servers/ev/ws")],
   };
-  for (const [name, [driver, all, one]] of Object.entries(ways)) {
+  for (const [name, [driver, all, one]] of Object.entries(cases)) {
     await step(`${name}, all servers`, profile(driver, "fixture", "--server", "fixture", ...all));
     await step(`${name}, one server`, profile(driver, "everything", ...one));
   }
@@ -248,17 +248,17 @@ async function overStreams(address) {
   await step("py v1 over ws, the ws server", profile(pyV1, "strait", ...ws("servers/pyws/ws")));
 }
 
-/** Servers over SSE and WebSocket, to a client that does not have to know. */
+/** Tests servers over SSE and WebSocket with clients over HTTP. */
 async function toStreams(base) {
   const { ts, py } = drivers;
   const http = (id) => ["--http", `${base}/servers/${id}/mcp`];
   await step("ts over http, the sse server", profile(ts, "everything", ...http("evsse")));
-  await step("ts over http, an sse server found by itself", profile(ts, "everything", ...http("evfound")));
-  await step("py over http, another sse server found by itself", profile(py, "strait", ...http("pyfound")));
+  await step("ts over http, a detected sse server", profile(ts, "everything", ...http("evfound")));
+  await step("py over http, another detected sse server", profile(py, "strait", ...http("pyfound")));
   await step("ts over http, the ws server", profile(ts, "strait", ...http("pyws")));
 }
 
-/** Content-Length frames on either side of the gateway, and on both. */
+/** Tests Content-Length frames on each side of the gateway, and on both. */
 async function contentLength(all, config) {
   const only = write("cl.json", { ...all, mcpServers: { cl: all.mcpServers.cl } });
   const missing = "read,prompt,complete,subscribe,elicitation,roots,cancel,logging";
@@ -269,7 +269,7 @@ async function contentLength(all, config) {
   await step("ts over stdio, the content-length server", profile(drivers.ts, "strait", "--skip", missing, ...stdio(only)));
 }
 
-/** The servers behind the gateway, and what they need to be there. */
+/** Starts the servers and creates their data; returns the configuration of the gateway. */
 async function configure() {
   const files = join(folder, "files");
   mkdirSync(files);
@@ -289,14 +289,14 @@ async function configure() {
     everythingOver(everythingServer, "sse", /running on port/),
   ]);
   return {
-    // All at once on a busy machine: a list is worth waiting for.
+    // Long enough for all servers to start at once on a busy machine.
     initialize_wait_s: 60,
     list_wait_s: 60,
     mcpServers: {
       ev: { command: node, args: [everythingServer, "stdio"] },
       evhttp: { type: "http", url: `${evhttp}/mcp` },
       evsse: { type: "sse", url: `${evsse}/sse` },
-      // Without a type. One refuses a POST to this address with 404, the other with 405.
+      // Without a type, which is detected. One rejects a POST with 404, the other with 405.
       evfound: { url: `${evsse}/sse` },
       pyfound: { url: `${strait}/sse` },
       pyws: { type: "ws", url: `${strait.replace("http", "ws")}/ws` },
@@ -344,7 +344,7 @@ function expectedCalls(monster) {
   ];
 }
 
-/** The script of a reference server. */
+/** Returns the path of a reference server's script. */
 function reference(name) {
   return join(npm, "@modelcontextprotocol", name, "dist/index.js");
 }
@@ -353,21 +353,21 @@ function startFixture() {
   return listening(node, [join(here, "../conformance/fixture/main.mjs")], { PORT: "0", PAGE_SIZE: "5" });
 }
 
-/** Starts a server that takes any free port and prints where it listens. */
+/** Starts a server that listens on a free port and prints its address. */
 async function listening(command, args, env = {}) {
   const { match } = await start(command, args, { env, ready: /listening (\S+)/ });
   return match[1];
 }
 
-/** The reference server prints the port it was given, so it cannot be given 0. */
-async function everythingOver(script, way, ready) {
+/** Starts the reference server on a free port. It prints the configured port, so port 0 does not work. */
+async function everythingOver(script, transport, ready) {
   for (let attempt = 1; ; attempt++) {
     const port = await freePort();
     try {
-      await start(node, [script, way], { env: { PORT: String(port) }, ready });
+      await start(node, [script, transport], { env: { PORT: String(port) }, ready });
       return `http://127.0.0.1:${port}`;
     } catch (error) {
-      // Somebody else may have taken the port in between.
+      // Another process may have taken the port in the meantime.
       if (attempt === 3) throw error;
     }
   }
@@ -390,7 +390,7 @@ async function step(name, [command, ...args]) {
   const counts = /^(\d+) passed, (\d+) failed$/m.exec(output);
   const bad = counts ? Number(counts[2]) : 1;
   passed += counts ? Number(counts[1]) : 0;
-  // A driver that says all is well and exits otherwise is not well.
+  // A driver that reports no failure but exits with an error has failed.
   failed += bad === 0 && code !== 0 ? 1 : bad;
   const fine = bad === 0 && code === 0;
   console.log(`${fine ? "ok" : "FAIL"} ${name} (${counts?.[1] ?? 0} features, ${seconds.toFixed(1)} s)`);
@@ -403,7 +403,7 @@ function count(name, holds) {
   console.log(`${holds ? "ok" : "FAIL"} ${name}`);
 }
 
-/** No server outlives its gateway. They are known by the folder of this run in their command lines. */
+/** Checks that no server outlives its gateway. Servers have the folder of this run in their command line. */
 async function leaveNothing() {
   const end = Date.now() + 10_000;
   let left = leftovers();
@@ -425,13 +425,13 @@ function leftovers() {
       const line = readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ");
       if (line.includes(folder)) found.push({ pid: Number(pid), line });
     } catch {
-      // It ended while we looked.
+      // The process has ended in the meantime.
     }
   }
   return found;
 }
 
-function made(name) {
+function newFolder(name) {
   const path = join(folder, name);
   mkdirSync(path);
   return path;

@@ -1,5 +1,5 @@
-// `narrows toon` against the reference implementation, on the fixtures and on
-// values made at random: both write the same text and read each other's.
+// Compares `narrows toon` with the reference implementation on the fixtures and on
+// random values: both must write the same text and read the text of the other.
 import { readFileSync, readdirSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import { spawnSync } from "node:child_process";
@@ -13,7 +13,7 @@ const { exports } = JSON.parse(readFileSync(manifest, "utf8"));
 const entry = exports["."].import ?? exports["."];
 const reference = await import(pathToFileURL(join(npm, "@toon-format/toon", entry.default ?? entry)));
 
-// How many values are made at random; each costs two processes.
+// The number of random values; each takes two processes.
 const RANDOM = 200;
 let passed = 0;
 let failed = 0;
@@ -26,9 +26,9 @@ function check(name, value) {
   try {
     const written = toon(JSON.stringify(value));
     const theirs = reference.encode(value);
-    if (written !== theirs) throw new Error(`written otherwise:\n${written.slice(0, 500)}\n--\n${theirs.slice(0, 500)}`);
-    if (!isDeepStrictEqual(reference.decode(written), value)) throw new Error("they read something else");
-    if (!isDeepStrictEqual(JSON.parse(toon(theirs, "--decode")), value)) throw new Error("we read something else");
+    if (written !== theirs) throw new Error(`narrows writes:\n${written.slice(0, 500)}\nbut the reference writes:\n${theirs.slice(0, 500)}`);
+    if (!isDeepStrictEqual(reference.decode(written), value)) throw new Error("the reference reads another value");
+    if (!isDeepStrictEqual(JSON.parse(toon(theirs, "--decode")), value)) throw new Error("narrows reads another value");
     passed += 1;
   } catch (error) {
     failed += 1;
@@ -42,7 +42,7 @@ function toon(input, ...options) {
   return stdout.replace(/\n$/, "");
 }
 
-/** The JSON in the results, and the catalogues. */
+/** Yields the JSON values in the result fixtures, and the catalogues. */
 function* fixtures() {
   for (const folder of ["results", "catalogues"]) {
     for (const file of readdirSync(join(root, "fixtures", folder))) {
@@ -64,12 +64,12 @@ function parsed(text) {
   }
 }
 
-/** Loses the sign of a zero, as JSON.stringify does. */
+/** Removes the sign of zeros, as JSON.stringify does. */
 function asDoubles(value) {
   return JSON.parse(JSON.stringify(value));
 }
 
-/** Values of every form, the same in every run. */
+/** Yields values of every form, the same in every run. */
 function* random() {
   let state = 1n;
   const next = (below) => {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""An MCP server on stdio that has the tools of a catalogue: what a real server
-answered to `initialize` and `tools/list`, read from a file. A call of a tool is
-answered with a line of text.
+"""An MCP server on stdio with the tools of a catalogue, which is a file with a real
+server's responses to `initialize` and `tools/list`. A tool call returns a line of
+text.
 
     replay.py CATALOGUE.json"""
 
@@ -20,7 +20,7 @@ def main():
         if not line.strip():
             continue
         request = json.loads(line)
-        # Notifications and answers want nothing.
+        # Notifications and responses get no response.
         if "id" not in request or "method" not in request:
             continue
         answer = {"jsonrpc": "2.0", "id": request["id"], **answered(catalogue, request)}
@@ -45,18 +45,18 @@ def answered(catalogue, request):
 
 
 def welcome(catalogue, params):
-    said = {
+    result = {
         "protocolVersion": params.get("protocolVersion") or REVISION,
         "capabilities": {"tools": {}},
         "serverInfo": catalogue["serverInfo"],
     }
     if catalogue.get("instructions"):
-        said["instructions"] = catalogue["instructions"]
-    return said
+        result["instructions"] = catalogue["instructions"]
+    return result
 
 
 def listing(catalogue):
-    """The result of `tools/list`: all tools on one page."""
+    """Returns the result of `tools/list`: all tools on one page."""
     return {"tools": catalogue["tools"]}
 
 

@@ -1,5 +1,5 @@
-"""The task set of `bench/agent`: files, a git history and a memory graph made from a
-seed, with questions about them and the known answers.
+"""The task set of `bench/agent`: files, a git history and a memory graph, generated from a
+seed, with questions about them and known answers.
 
 `generate(seed, folder)` writes everything below `folder` and returns the tasks."""
 
@@ -17,5 +17,5 @@ def generate(seed, folder):
     makers = [logs, rows, code, documents, history, small, edits]
     tasks = [task for maker in makers for task in maker.make(writer)]
     names = [task.id for task in tasks]
-    assert len(set(names)) == len(names), "every task has an id of its own"
+    assert len(set(names)) == len(names), "two tasks have the same id"
     return tasks

@@ -1,4 +1,4 @@
-"""Types of the task set, and the words that generated files are made of."""
+"""Types of the task set, and the vocabulary of generated files."""
 
 import random
 import re
@@ -9,7 +9,7 @@ FILES = "files"
 
 @dataclass
 class Read:
-    """A call whose result may be long. Strategies differ in how they make it."""
+    """A call whose result may be long. Each strategy makes it in its own way."""
 
     server: str
     tool: str
@@ -18,10 +18,10 @@ class Read:
 
 @dataclass
 class Do:
-    """A call that every strategy makes as it is.
+    """A call that every strategy makes unchanged.
 
-    `expect` is a regular expression: where the result does not match it, the steps
-    after it are not taken, because a model would not know what to do next."""
+    `expect` is a regular expression. If the result does not match it, the other steps are
+    skipped, because a model would not know what to do next."""
 
     server: str
     tool: str
@@ -31,11 +31,11 @@ class Do:
 
 @dataclass
 class Figure:
-    """An answer that no line states: it is counted or computed from rows.
+    """An answer that no line contains, because it is counted or computed from rows.
 
-    `rows` has the id of each row that counts, with the other texts that must stand
-    beside it. `where`, `aggregate` and `sort` are arguments of `recover_text`; `fields`
-    are the names in them, which the question or the digest must show before they are used."""
+    `rows` has the id of each row that contributes, with the other texts that must be
+    next to it. `where`, `aggregate` and `sort` are arguments of `recover_text`; `fields`
+    are the names in them, which must occur in the question or in the digest before they may be used."""
 
     rows: list
     id_pattern: str
@@ -44,16 +44,16 @@ class Figure:
     sort: str | None = None
     select: str | None = None
     fields: list = field(default_factory=list)
-    # A query whose number of matching lines is the answer, in words of the question.
+    # A query of words of the question. The number of matching lines is the answer.
     counted_by: str | None = None
 
 
 @dataclass
 class Edit:
-    """A change to a file, made from text that was read.
+    """A change to a file that requires its exact text.
 
-    `pattern` finds the exact text in what was read; `replace` makes the new text of the
-    match. With `whole`, the file is written again with `write_file`."""
+    `pattern` finds the exact text in a result, and `replace` returns the new text for the
+    match. With `whole`, the file is rewritten with `write_file`."""
 
     path: str
     before: bytes
@@ -68,24 +68,24 @@ class Task:
     id: str
     kind: str
     question: str
-    # All of these stand in a text that answers the question.
+    # A text answers the question if it contains all of these.
     answer: list
     steps: list
     figure: Figure | None = None
     edit: Edit | None = None
-    # Computes the answer again, from the files alone.
+    # Recomputes the answer from the files alone.
     recompute: object = None
     # Lines around a match that the task needs.
     context: int | None = None
-    # The two files are to be compared.
+    # The task compares two files.
     compares: bool = False
 
 
 class Source(random.Random):
-    """Random numbers from a text as the seed.
+    """A random number generator with a text as its seed.
 
-    The standard library may change how it makes integers; it keeps `random()` as it is. The
-    short forms here are several times as fast, too, and hundreds of thousands are needed."""
+    The integers are derived from `random()`, because the standard library guarantees only the
+    sequence of `random()`. These methods are also several times faster."""
 
     def randrange(self, stop):
         return int(self.random() * stop)
@@ -98,7 +98,7 @@ class Source(random.Random):
 
 
 class Writer:
-    """Writes files below a folder, with a source of randomness for each task."""
+    """Writes files below a folder, and provides a random number generator for each task."""
 
     def __init__(self, seed, folder):
         self.seed = seed
@@ -120,7 +120,7 @@ def read_file(path, **arguments):
     return Read(FILES, "read_text_file", {"path": path, **arguments})
 
 
-# Words of the question that say nothing about the text.
+# Words of a question that do not help a search.
 STOP = set(
     """a about across after all among an and any are as at be been before beside between but by can change contains count did do
     does during each edit exactly file files find first for from give had has have how if in into is it its last line lines
@@ -137,8 +137,8 @@ class Words:
 
 
 def words_of(question):
-    """Sorts the words of a question: quoted texts, words that look like identifiers or
-    numbers, and the rest without stop words and names of files."""
+    """Groups the words of a question: quoted texts, words that look like identifiers or
+    numbers, and the others without stop words and file names."""
     quoted = re.findall(r'"([^"]+)"', question)
     rest = re.sub(r'"[^"]+"', " ", question)
     marked, plain = [], []
@@ -153,11 +153,11 @@ def words_of(question):
 
 
 def queries(question, most=4):
-    """Returns queries made of words of the question alone, in the order in which they are tried."""
+    """Returns queries that use only words of the question, in the order in which they are tried."""
     words = words_of(question)
     sharp = words.quoted + words.marked
     tries = [" ".join(sharp)]
-    # A number alone is in too many lines.
+    # A single number matches too many lines.
     tries += words.quoted + [word for word in words.marked if re.search("[A-Za-z]", word)]
     tries.append(" ".join(words.plain))
     tries += sorted(words.plain, key=lambda word: (-len(word), word))
@@ -183,5 +183,5 @@ def sentence(rng, least=8, most=16):
 
 
 def clock(second):
-    """A time of day on 4 March 2026, in the form of logs."""
+    """Returns a time of day on 4 March 2026 in log format."""
     return f"2026-03-{4 + second // 86400:02}T{second // 3600 % 24:02}:{second // 60 % 60:02}:{second % 60:02}"

@@ -15,7 +15,7 @@ def make(writer):
 
 
 def identifiers(rng, count):
-    """Names of two parts and a number, each of them once."""
+    """Returns unique names of two words and a number."""
     return [f"{rng.choice(VERBS)}_{rng.choice(PLAIN)}_{at}" for at in range(count)]
 
 

@@ -1,4 +1,4 @@
-"""Tasks that change a file. The exact text has to be found first; the bytes on disk decide."""
+"""Tasks that change a file. The exact text must be found first, and the bytes on disk are compared."""
 
 import json
 import re

@@ -51,7 +51,7 @@ def make(writer):
 
 
 def story(rng):
-    """The commits in order, and the value that the largest of them sets."""
+    """Returns the commits in order, and the value that the largest of them sets."""
     commits = []
     files = [f"notes/{word}.txt" for word in PLAIN[:20]]
     for at in range(COMMITS):
@@ -77,7 +77,7 @@ def story(rng):
 
 
 def stream(commits):
-    """The input of `git fast-import`, with fixed times, so that hashes depend on the seed alone."""
+    """Returns the input of `git fast-import`. Times are fixed, so hashes depend only on the seed."""
     parts = []
     for at, commit in enumerate(commits):
         name = commit["author"]
@@ -92,7 +92,7 @@ def stream(commits):
 
 
 def git_in(folder):
-    # Settings of the user would change hashes and refuse folders.
+    # User settings could change hashes or reject folders.
     skip = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     environment = skip | {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
 

@@ -1,19 +1,19 @@
-"""Decides from what was read if a task is solved."""
+"""Decides whether the results that were read solve a task."""
 
 import hashlib
 import re
 from decimal import Decimal, InvalidOperation
 
-# Answers to aggregates are short; a number in a long text may be any row's.
+# Results of aggregates are short; a number in a longer text may belong to any row.
 SHORT = 2_000
 
 
 def stated_or_read(task, calls, asked, reader):
     """Returns `stated`, `read` or None.
 
-    `stated`: the answer stands in the half of a result that `reader` reads. `read`: all rows that
-    make up a figure were read, but the figure itself is left to the reader. `asked` has the
-    arguments of queries by the place of their call."""
+    `stated`: the half of a result that `reader` reads contains the answer. `read`: all rows of a
+    figure were read, but the reader has to compute the figure. `asked` has the arguments of
+    queries by the index of their call."""
     texts = [unescaped(call.half(reader)) for call in calls if not call.discovery]
     if task.figure is None:
         everything = "\n".join(texts)
@@ -26,7 +26,7 @@ def stated_or_read(task, calls, asked, reader):
 
 
 def unescaped(text):
-    """Returns a text with the line ends and quotes that it had before it became a JSON string."""
+    """Returns a text without the escapes of a JSON string."""
     return without_escapes(text) if text[:1] in ("{", "[") else text
 
 
@@ -35,7 +35,7 @@ def without_escapes(text):
 
 
 def states_figure(task, text, how):
-    """Tells if the answer to a query or an aggregate states the figure."""
+    """Returns true if the result of a query or an aggregate states the figure."""
     (answer,) = task.answer
     if "aggregate" in how or "count_only" in how:
         return len(text) <= SHORT and any(is_figure(number, Decimal(answer)) for number in numbers(text))
@@ -43,19 +43,19 @@ def states_figure(task, text, how):
         found = re.search(task.figure.id_pattern, text)
         return found is not None and found.group() == answer
     if how.get("query") == task.figure.counted_by:
-        said = rf'(?:"matches": ?{answer}\b|\bmatches: {answer}\b|\b{answer} of [\d,]+ (?:lines|rows)|\b{answer} match)'
-        return re.search(said, text) is not None
+        pattern = rf'(?:"matches": ?{answer}\b|\bmatches: {answer}\b|\b{answer} of [\d,]+ (?:lines|rows)|\b{answer} match)'
+        return re.search(pattern, text) is not None
     return False
 
 
 def is_figure(number, answer):
-    """Tells if a number is the answer, or the answer rounded to four decimals or more."""
+    """Returns true if a number is the answer, or the answer rounded to four decimals or more."""
     decimals = -number.as_tuple().exponent
     return number == answer or 4 <= decimals <= 12 and number == round(answer, decimals)
 
 
 def numbers(text):
-    # Receipts have digits, too.
+    # Receipts also contain digits.
     text = re.sub(r"\bprn_\w+", "", text)
     found = set()
     for number in re.findall(r"-?\d+(?:\.\d+)?", text):
@@ -67,7 +67,7 @@ def numbers(text):
 
 
 def holds_rows(figure, texts):
-    """Tells if every row stands in a text, its other values beside its id."""
+    """Returns true if the texts contain every row, with its other values next to its id."""
     wanted = {row[0]: row[1:] for row in figure.rows}
     identifier = re.compile(rf"(?<!\w){figure.id_pattern}(?!\w)")
     for text in texts:
@@ -85,7 +85,7 @@ def holds_rows(figure, texts):
 
 
 def line_around(text, at):
-    """Returns the line of a place, or nothing where lines are very long."""
+    """Returns the line around a position, or an empty text if the line is very long."""
     start = text.rfind("\n", max(0, at - SHORT), at) + 1
     end = text.find("\n", at, at + SHORT)
     if end < 0 and len(text) - at < SHORT:
@@ -94,16 +94,16 @@ def line_around(text, at):
 
 
 def answered(task, text, edited):
-    """Tells if an answer in free words is right. Edits are judged by the SHA-256 of the file alone."""
+    """Returns true if an answer in free text is right. Edits are judged only by the SHA-256 of the file."""
     if task.edit:
         return edited == hashlib.sha256(task.edit.after).hexdigest()
     if task.figure and re.fullmatch(r"-?\d+(\.\d+)?", task.answer[0]):
         return any(is_figure(number, Decimal(task.answer[0])) for number in numbers(text.replace(",", "")))
-    return all(told(part.lstrip("* "), text) for part in task.answer)
+    return all(mentions(part.lstrip("* "), text) for part in task.answer)
 
 
-def told(part, text):
-    """Tells if an answer in free words holds a part: a time without its seconds, or a setting as name and value."""
+def mentions(part, text):
+    """Returns true if a free text contains a part of the answer. Seconds of times may be missing, and settings may be written in any form."""
     if re.fullmatch(r"\d\d:\d\d:00", part):
         return part[:5] in text
     return all(word in text for word in part.split(" = "))

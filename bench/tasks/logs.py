@@ -1,4 +1,4 @@
-"""Tasks about logs: the one odd line, an unusual value, counting in a window."""
+"""Tasks about logs: an odd line, an unusual value, a count in a window."""
 
 import re
 
@@ -19,7 +19,7 @@ def make(writer):
 
 
 def ordinary(rng, count, start=0, step=1):
-    """Lines of a plant's log: ten templates with numbers, names and times."""
+    """Returns log lines of an industrial plant from a few templates with numbers, names and times."""
     lines = []
     for at in range(count):
         time = clock(start + at * step)
@@ -140,7 +140,7 @@ def count_in_tail(writer):
     tail = 2_500
     number, places = rng.randint(50, 90), rng.sample(range(24_000, 30_000), 130)
     if number == sum(at >= 30_000 - tail for at in places):
-        # The question must not hold the answer.
+        # The question must not contain the answer.
         number += 50
     wanted = f"kiln-{number}"
     for at in places:

@@ -1,4 +1,4 @@
-"""Tables of what strategies solved, and what it cost."""
+"""Prints tables of solved tasks and their costs."""
 
 from .session import READERS
 
@@ -19,7 +19,7 @@ COLUMNS = [
 
 
 def summary(rows, figures):
-    """Returns the figures of all tasks of one strategy on one endpoint."""
+    """Returns the figures of one strategy on one endpoint, summed over all tasks."""
     summed = {"tasks": len(rows)}
     for reader in READERS:
         runs = [row["readers"][reader] for row in rows]
@@ -52,7 +52,7 @@ def table(summaries):
 
 
 def by_task(results):
-    """Prints for each task which strategies solved it, and the characters."""
+    """Prints for each task which strategies solved it, with the characters read."""
     columns = list(dict.fromkeys(result["column"] for result in results))
     tasks = list(dict.fromkeys(row["task"] for result in results for row in result["rows"]))
     print("\n| task | " + " | ".join(columns) + " |")

@@ -1,4 +1,4 @@
-"""Tasks about JSON: one record of many, and figures over the rows of a filter."""
+"""Tasks about JSON: one record among many, and figures over filtered rows."""
 
 import json
 from decimal import Decimal
@@ -37,7 +37,7 @@ def money(rng, least, most):
 
 
 def exact(number):
-    """A number as its JSON text says it."""
+    """Returns a number as JSON text."""
     return json.dumps(number)
 
 
@@ -108,7 +108,7 @@ def missing_serial(writer):
 
 
 def figure_task(writer, name, path, question, keep, answer, figure):
-    """A task whose answer is computed over the rows that `keep` accepts."""
+    """Returns a task whose answer is computed from the rows that `keep` accepts."""
 
     def again(folder):
         text = (folder / path).read_text()
@@ -164,7 +164,7 @@ def average_age(writer):
             }
         )
     cases = [row for row in rows if row["ward"] == ward]
-    # An average with few digits is the same text in every implementation.
+    # An average with few digits has the same text in every implementation.
     for case in cases:
         total = sum(row["age"] for row in cases)
         if total * 4 % len(cases) == 0 and total % len(cases) != 0:

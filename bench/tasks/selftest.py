@@ -1,4 +1,4 @@
-"""Checks of the generator and of the judge, without a gateway."""
+"""Checks the generator and the judge without a gateway."""
 
 import hashlib
 import re
@@ -20,7 +20,7 @@ LEAST_TASKS, LEAST_EDITS = 30, 5
 
 
 def main(args=None):
-    """Prints what is wrong; the exit code is 1 if anything is."""
+    """Prints all faults; the exit code is 1 if there are any."""
     TARGET.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=TARGET, prefix="run-") as top:
         folders = [Path(top) / name for name in ("first", "second", "other")]
@@ -28,7 +28,7 @@ def main(args=None):
         wrong = [*same_bytes(folders), *enough(made[0])]
         for tasks, folder in ((made[0], folders[0]), (made[2], folders[2])):
             for task in tasks:
-                wrong += [f"{task.id}: {said}" for said in faults(task, folder)]
+                wrong += [f"{task.id}: {fault}" for fault in faults(task, folder)]
         wrong += unnoticed(made[0], folders[0])
     for line in wrong:
         print(line, file=sys.stderr)
@@ -60,18 +60,18 @@ def enough(tasks):
     if len({task.kind for task in tasks}) < KINDS:
         yield "too few kinds of tasks"
     if len({task.question for task in tasks}) < len(tasks):
-        yield "a question is there twice"
+        yield "two tasks have the same question"
 
 
 def faults(task, folder):
-    """Yields what is wrong with one task, from the files alone."""
+    """Yields the faults of one task, using only the files."""
     for step in task.steps:
         if step.tool not in PURPOSES:
-            yield f"no phrase to search for {step.tool}"
+            yield f"{step.tool} has no search phrase"
     if any(re.search(rf"(?<!\w){re.escape(part)}(?!\w)", task.question) for part in task.answer) and task.kind != "note":
-        yield "the question holds the answer"
+        yield "the question contains the answer"
     if not queries(task.question):
-        yield "no query can be made of the question"
+        yield "no query can be derived from the question"
     if task.edit:
         yield from edit_faults(task)
     elif task.figure:
@@ -81,7 +81,7 @@ def faults(task, folder):
 
 
 def unnoticed(tasks, folder):
-    """Yields tasks that are wrong on purpose, where these checks do not find that."""
+    """Breaks tasks on purpose, and yields those for which the checks find no fault."""
     for task in tasks:
         if task.edit:
             broken = [
@@ -91,12 +91,12 @@ def unnoticed(tasks, folder):
         elif task.figure:
             broken = [replace(task, answer=[task.answer[0] + "1"]), replace(task, question="How many?")]
         elif task.steps[0] in task_reads(task) and task.steps[0].server == "files":
-            broken = [replace(task, answer=["stands nowhere"]), replace(task, question=f"Is it {task.answer[0]}?")]
+            broken = [replace(task, answer=["not in the data"]), replace(task, question=f"Is it {task.answer[0]}?")]
         else:
             continue
         for each in broken:
             if not list(faults(each, folder)):
-                yield f"{task.id}: a wrong task passes"
+                yield f"{task.id}: a broken task passes the checks"
 
 
 def task_reads(task):
@@ -113,29 +113,29 @@ def answer_faults(task, folder):
     for part in task.answer:
         times = sum(text.count(part) for text in texts)
         if times != 1:
-            yield f"{part!r} stands {times} times in the data"
+            yield f"{part!r} occurs {times} times in the data"
 
 
 def figure_faults(task, folder):
     (answer,) = task.answer
     if task.recompute(folder) != answer:
-        yield f"computed again, the answer is {task.recompute(folder)}, not {answer}"
+        yield f"the recomputed answer is {task.recompute(folder)}, not {answer}"
     path = folder / task.steps[0].arguments["path"]
     text = path.read_text()
     figure = task.figure
     if not holds_rows(figure, [text]):
-        yield "its rows are not in the data"
+        yield "the rows are not in the data"
     first = figure.rows[0][0]
     if holds_rows(figure, [text.replace(first, "gone")]):
         yield "a missing row is not noticed"
     used = " ".join(filter(None, [figure.where, figure.counted_by]))
     for word in re.findall(r"[\w.:-]+", used):
         if word not in task.question and word not in ("and", "or", "not", "true", "false", "null"):
-            yield f"{word!r} of its query is not in the question"
+            yield f"{word!r} is in the query but not in the question"
     if figure.aggregate and not states_figure(task, f"result: {answer}", {"aggregate": figure.aggregate}):
         yield "an aggregate that states the answer is not recognised"
     if figure.aggregate and states_figure(task, f"result: {answer}1", {"aggregate": figure.aggregate}):
-        yield "a wrong aggregate is taken for the answer"
+        yield "a wrong aggregate is accepted as the answer"
     if figure.counted_by:
         asked = {"query": figure.counted_by}
         for form in ("{} of 20000 lines match", '{{"matches":{}}}'):
@@ -150,7 +150,7 @@ def edit_faults(task):
     if before == after:
         yield "the edit changes nothing"
     if len(found) != 1:
-        yield f"its text stands {len(found)} times in the file"
+        yield f"the text to replace occurs {len(found)} times in the file"
         return
     match = re.search(edit.pattern, before)
     made = before[: match.start()] + edit.replace(match.group()) + before[match.end() :]
@@ -160,4 +160,4 @@ def edit_faults(task):
         yield "the text to replace is not unique"
     numbered = "".join(f"{at}│ {line}" for at, line in enumerate(before.splitlines(keepends=True), 1))
     if re.search(edit.pattern, LINE_NUMBER.sub("", numbered)).group() != match.group():
-        yield "its text is not found in lines with numbers"
+        yield "the text to replace is not found in numbered lines"

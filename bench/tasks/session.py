@@ -1,5 +1,5 @@
-"""A gateway with real servers in front of a generated folder, and a client of one of its
-endpoints that counts the characters of everything that it reads."""
+"""The configuration of a gateway whose servers work on a generated folder, and a client that
+counts the characters of all results."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from stage import ROOT, Failed
 from .history import REPOSITORY
 from .small import GRAPH
 
-# How each endpoint of the measured gateway is configured; `None` is one that is there anyway.
+# The configuration of each endpoint of the measured gateway; `None` for endpoints that always exist.
 ENDPOINTS = {
     "raw": {"shape": False},
     "all": None,
@@ -23,10 +23,10 @@ ENDPOINTS = {
     "lazy": None,
     "search": {"expose": "search"},
 }
-# Time limits of a slow build or machine must not decide what is cut.
+# High enough that a slow build or machine does not change what is cut.
 PRUNE_TIMEOUT_MS = 60_000
 RECEIPT = re.compile(r"\bprn_\w+")
-# Phrases by which a model looks for a tool on the search endpoint.
+# Phrases with which a model searches for a tool on the search endpoint.
 PURPOSES = {
     "read_text_file": "read a text file",
     "edit_file": "edit a text file",
@@ -45,7 +45,7 @@ PURPOSES = {
 
 
 def peers():
-    """Returns the variables of the pinned servers, which are installed where they are missing."""
+    """Installs the pinned servers if they are missing, and returns their environment variables."""
     prepared = subprocess.run([ROOT / "peers/prepare", "node", "python"], stdout=subprocess.PIPE, text=True, check=True)
     values = {}
     for line in (Path(prepared.stdout.strip()) / "env").read_text().splitlines():
@@ -95,14 +95,14 @@ class Call:
     content: str
     structured: str | None
     error: bool
-    # String values inside of JSON in each half, as the file or the server had them.
+    # Unescaped string values of the JSON in each half.
     content_strings: list = field(default_factory=list)
     structured_strings: list = field(default_factory=list)
-    # A discovery of a tool, not a step of a task.
+    # True if the call looks up a tool and is not a step of a task.
     discovery: bool = False
 
     def half(self, reader):
-        """Returns the text that a kind of client gives to its model."""
+        """Returns the text that a client of this kind passes to its model."""
         return self.structured if self.reads_structured(reader) else self.content
 
     def reads_structured(self, reader):
@@ -111,7 +111,7 @@ class Call:
         )
 
     def texts(self, reader):
-        """Returns texts that a reader may copy from: its half, and the strings of JSON in it."""
+        """Returns the texts from which a reader may copy: its half, and the strings of JSON in it."""
         return self.structured_strings if self.reads_structured(reader) else [self.content, *self.content_strings]
 
     def row(self):
@@ -143,7 +143,7 @@ def json_strings(text):
 
 
 def as_call(tool, arguments, answer):
-    """Reads the answer to `tools/call`, be it a result or a JSON-RPC error."""
+    """Converts the response to `tools/call`, which is a result or a JSON-RPC error."""
     if "error" in answer:
         error = answer["error"]
         text = error.get("message", "") + (compact(error["data"]) if "data" in error else "")
@@ -157,13 +157,13 @@ def as_call(tool, arguments, answer):
 
 
 class Session:
-    """A client of one endpoint, which may be resumed by another process."""
+    """A client of one endpoint. Another process can resume its session."""
 
     def __init__(self, site, endpoint, resumed=None):
         self.endpoint = endpoint
         self.client = Client(site, path_of(endpoint), resumed=resumed)
         self.calls = []
-        # Tools that were looked up.
+        # Tools that have been looked up.
         self.known = set()
         if resumed is None:
             self.instructions = self.client.welcome.get("instructions", "")
@@ -176,7 +176,7 @@ class Session:
         return len(compact(list(self.tools.values())))
 
     def send(self, tool, arguments, goal=None, discovery=False):
-        """Calls a listed tool and keeps count of what comes back."""
+        """Calls a listed tool and records the result."""
         params = {"name": tool, "arguments": arguments}
         if goal is not None:
             params["_meta"] = {"narrows/goal": goal}
@@ -190,16 +190,16 @@ class Session:
         return "exec" in self.tools
 
     def parameters(self, tool):
-        """Returns the names of the parameters that a listed tool has."""
+        """Returns the parameter names of a listed tool."""
         return set(self.tools.get(tool, {}).get("inputSchema", {}).get("properties", {}))
 
     def offers(self, server, tool, parameter):
-        """Tells if a call of this tool takes one of the gateway's own parameters here."""
+        """Returns true if calls of this tool accept the given gateway parameter on this endpoint."""
         listed = "exec" if self.executes else f"{server}__{tool}"
         return self.endpoint != "raw" and parameter in self.parameters(listed)
 
     def use(self, server, tool, arguments, goal=None, **own):
-        """Calls a server's tool as this endpoint takes it. `own` has parameters of the gateway."""
+        """Calls a server's tool, directly or through `exec`. `own` has gateway parameters."""
         if goal is not None and self.offers(server, tool, "goal"):
             own["goal"], goal = goal, None
         if not self.executes:
@@ -208,7 +208,7 @@ class Session:
         return self.send("exec", {"server_name": server, "tool_name": tool, "arguments": arguments} | own, goal)
 
     def discover(self, server, tool):
-        """Looks up a tool the first time that it is used, if the list does not show its parameters."""
+        """Looks up a tool before its first use, unless the list shows its parameters."""
         if (server, tool) in self.known:
             return
         self.known.add((server, tool))
@@ -230,7 +230,7 @@ class Session:
 
 
 def recovery_parameters(site):
-    """Returns the parameters of `recover_text`, as the endpoint that lists it has them."""
+    """Returns the parameters of `recover_text`."""
     session = Session(site, "all")
     return next((session.parameters(name) for name in session.tools if name.endswith("recover_text")), set())
 

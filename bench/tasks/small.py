@@ -1,4 +1,4 @@
-"""Tasks with short results, with trees and graphs, and with a mistake to recover from."""
+"""Tasks with short results, with trees and graphs, and with a wrong first call."""
 
 import json
 
@@ -34,15 +34,15 @@ def memory(writer):
     lines.append({"type": "relation", "from": deputy, "to": people[rng.randint(100, 800)], "relationType": "deputises_for"})
     writer.write(GRAPH, "\n".join(json.dumps(line, separators=(",", ":")) for line in lines) + "\n")
     note = f"tide-{rng.randint(1000, 9999)}"
-    told = f"gauge {rng.randint(10, 99)} reads {rng.randint(100, 999)} millimetres too high"
-    entity = {"name": note, "entityType": "note", "observations": [told]}
+    text = f"gauge {rng.randint(10, 99)} reads {rng.randint(100, 999)} millimetres too high"
+    entity = {"name": note, "entityType": "note", "observations": [text]}
     graph = Read("memory", "read_graph", {})
     return [
         Task(
             "memory-note",
             "note",
-            f'Keep a note named "{note}" in the memory: "{told}". Then read it back from there.',
-            [told],
+            f'Keep a note named "{note}" in the memory: "{text}". Then read it back from there.',
+            [text],
             [Do("memory", "create_entities", {"entities": [entity]}), Do("memory", "open_nodes", {"names": [note]})],
         ),
         Task(
@@ -58,7 +58,7 @@ def memory(writer):
 
 def times(writer):
     rng = writer.random("times")
-    # Zones without summer time, so that the answer is the same all year.
+    # Zones without daylight saving time, so the answer is the same all year.
     hour, minute = rng.randint(9, 18), rng.choice([5, 10, 25, 50])
     there = (hour * 60 + minute) - 345 + 180
     back = (hour * 60 + minute) - 300 - 480

@@ -1,8 +1,8 @@
-"""Strategies that solve tasks without a model. All of them make the same plain calls; they
-differ in how they read long results. Queries use words of the question alone.
+"""Strategies that solve tasks without a model. All make the same plain calls but read long
+results in different ways. Queries use only words of the question.
 
-A strategy stops as soon as the answer stands in what it has read, as a model does that
-recognises it, or after `MOST_QUERIES` queries for a text."""
+A strategy stops when the texts that it has read contain the answer, because a model would
+recognise it, or after `MOST_QUERIES` queries for a text."""
 
 import re
 
@@ -11,9 +11,9 @@ from .judge import stated_or_read, without_escapes
 from .session import RECEIPT
 
 MOST_QUERIES = 4
-# As many matches as a model would ask for where it does not need all of them.
+# The number of matches that a model would request if it does not need all of them.
 MATCHES = 40
-# The most that a call may ask for, to read a text whole.
+# The highest `max_chars` of a call, to read a whole text.
 WHOLE = 200_000
 MOST_PAGES = 12
 LINE_NUMBER = re.compile(r"^ *\d+(?:│|[:|]) ?", re.M)
@@ -24,14 +24,14 @@ class Run:
 
     def __init__(self, session, task, folder, recovery, reader="larger"):
         self.session = session
-        # The half of results that this run reads.
+        # The kind of client, which decides the half of results that this run reads.
         self.reader = reader
         self.task = task
         self.folder = folder
-        # Parameters that `recover_text` of this gateway has.
+        # The parameters of this gateway's `recover_text`.
         self.recovery = recovery
         self.first = len(session.calls)
-        # Queries and aggregates, by the place of their call.
+        # Queries and aggregates by the index of their call.
         self.asked = {}
         self.edited = False
 
@@ -40,7 +40,7 @@ class Run:
         return self.session.calls[self.first :]
 
     def done(self):
-        """Tells if a model would stop reading here."""
+        """Returns true if a model would stop reading here."""
         if self.task.edit:
             return self.edit_from_texts() is not None
         return self.solved() is not None
@@ -51,7 +51,7 @@ class Run:
         return stated_or_read(self.task, self.calls, self.asked, self.reader)
 
     def plain_steps(self, read):
-        """Takes the steps of the task, with `read` for those that may be long."""
+        """Performs the steps of the task, with `read` for those whose results may be long."""
         for step in self.task.steps:
             if not isinstance(step, Do):
                 read(step)
@@ -61,7 +61,7 @@ class Run:
                 return
 
     def note(self, how):
-        """Remembers what the last call asked for."""
+        """Records the arguments of the last call."""
         self.asked[len(self.session.calls) - 1 - self.first] = how
 
     def query_arguments(self, query):
@@ -69,7 +69,7 @@ class Run:
         if self.task.context is not None:
             wanted["context"] = self.task.context
         if self.task.figure:
-            # Every row counts, and nothing around it.
+            # Only matching rows are needed, without their context.
             wanted["context"] = 0
         elif "limit" in self.recovery:
             wanted["limit"] = MATCHES
@@ -78,7 +78,7 @@ class Run:
         return wanted
 
     def row_arguments(self, shown):
-        """Returns arguments over rows, if `shown` has the names of all fields that they use."""
+        """Returns arguments for a row query, if `shown` contains the names of all fields."""
         figure = self.task.figure
         usable = figure and figure.where and "where" in self.recovery
         if not usable or not all(re.search(rf"\b{name}\b", shown) for name in figure.fields):
@@ -94,7 +94,7 @@ class Run:
         return queries(self.task.question, MOST_QUERIES)
 
     def edit_from_texts(self):
-        """Returns the text to replace and its replacement, as soon as the exact text was read."""
+        """Returns the text to replace and its replacement, or None if the exact text was not read yet."""
         edit = self.task.edit
         for call in reversed(self.calls):
             if call.error or call.discovery:
@@ -108,7 +108,7 @@ class Run:
         return None
 
     def finish(self):
-        """Makes the edit, if the task wants one and its text was read."""
+        """Makes the edit, if the task has one and its text was read."""
         if not self.task.edit:
             return
         change = self.edit_from_texts()
@@ -123,7 +123,7 @@ class Run:
         self.edited = (self.folder / path).read_bytes() == self.task.edit.after
 
     def halves_differ(self):
-        """Tells if a reader of the other half has read anything else."""
+        """Returns true if the two halves of a result differ."""
         return any(call.structured not in (None, call.content) for call in self.calls if not call.discovery)
 
     def result(self):
@@ -137,13 +137,13 @@ def whole(run):
 
 
 def goal(run):
-    """Reads each text with one call that carries the question as its goal."""
+    """Reads each text with one call that has the question as its goal."""
     run.plain_steps(lambda step: run.session.use(step.server, step.tool, step.arguments, goal=run.task.question))
     run.finish()
 
 
 def find(run):
-    """Reads each text with calls that carry a query, until one brings the answer."""
+    """Reads each text with calls that have a query, until one returns the answer."""
 
     def read(step):
         use = lambda **own: run.session.use(step.server, step.tool, step.arguments, **own)
@@ -154,7 +154,7 @@ def find(run):
             return call.content_strings.append(recovered_text(call, run.reader))
         if run.task.compares:
             # No query finds a difference that the question does not name. The first text
-            # is only kept, the second is compared with it.
+            # is stored, and the second is compared with it.
             known = receipts_of(run)
             if known and "diff_with" in run.recovery:
                 return use(find={"diff_with": known[0]})
@@ -176,7 +176,7 @@ def find(run):
 
 
 def digest(run):
-    """Reads each text with one plain call, then queries the receipts that markers name."""
+    """Reads each text with one plain call, then queries the receipts that its markers name."""
     run.plain_steps(lambda step: run.session.use(step.server, step.tool, step.arguments))
     if not run.done():
         query_receipts(run)
@@ -184,7 +184,7 @@ def digest(run):
 
 
 def receipts_of(run):
-    """Returns the receipts that the results of this run name, in the order of their first place."""
+    """Returns the receipts that the results of this run name, in order of first occurrence."""
     receipts = []
     for call in run.calls:
         receipts += [found for found in RECEIPT.findall(call.half(run.reader)) if found not in receipts]
@@ -215,7 +215,7 @@ def query_receipts(run):
 
 
 def read_pages(run, receipts):
-    """Reads a text back from its start to its end, and keeps it where an edit can copy from."""
+    """Reads a whole text back, and stores it so that an edit can copy from it."""
     for receipt in receipts:
         pages, arguments = [], {"prune_id": receipt}
         for _ in range(MOST_PAGES):
@@ -230,22 +230,22 @@ def read_pages(run, receipts):
 
 
 def recovered_text(call, reader):
-    """Returns the text of an answer of `recover_text`: `raw_text` in JSON, or the content after its first line."""
+    """Returns the text of a `recover_text` result: `raw_text` in JSON, or the content after its first line."""
     strings = call.structured_strings if call.reads_structured(reader) else call.content_strings
     return max(strings, key=len) if strings else call.content.partition("\n")[2]
 
 
-# Strategies whose calls depend on what was read before.
+# Strategies whose calls depend on earlier results.
 ADAPTIVE = {"find", "digest"}
 STRATEGIES = {"whole": whole, "goal": goal, "find": find, "digest": digest}
 
 
 def unavailable(name, session, recovery):
-    """Returns the reason why a strategy cannot be tried on this endpoint, or None."""
+    """Returns the reason why a strategy is not available on this endpoint, or None."""
     if name != "whole" and session.endpoint == "raw":
-        return "nothing is cut here"
+        return "results are not cut on this endpoint"
     if name == "find" and not session.offers(FILES, "read_text_file", "find"):
         return "no parameter `find`"
     if name == "digest" and "query" not in recovery:
-        return "recover_text takes no query"
+        return "recover_text has no query parameter"
     return None

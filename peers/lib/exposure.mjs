@@ -1,21 +1,21 @@
-// What stands behind the gateways of the exposure steps, and what their clients
-// must see of it, made from what the servers themselves list.
+// The configurations of the exposure steps, and the lists that their clients must
+// see, computed from the lists of the servers.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { chars } from "./receipts.mjs";
 
-/** Enough for several pages of what is cut, and quickly read back. */
+/** Enough for several pages of cut text, which can still be recovered quickly. */
 const LINES = 5_000;
 
-/** The rule of the preset that forbids what may destroy something. */
+/** The rule of the preset that forbids destructive tools. */
 export const RULE = "!@destructive";
 
-/** Writes the files to read, and the presets that are files. */
+/** Writes the files that clients read, and the preset files. */
 export function writeFiles(folder) {
   mkdirSync(folder);
   const strait = { path: join(folder, "strait.txt"), text: "Between Scylla and Charybdis\n" };
-  // The last line has no end, and some have another one.
+  // The last line has no line end, and some lines end with CRLF.
   const lines = Array.from({ length: LINES }, (_, at) => line(at + 1));
   const long = { path: join(folder, "long.log"), text: lines.join("").trimEnd() };
   for (const { path, text } of [strait, long]) writeFileSync(path, text);
@@ -32,12 +32,12 @@ export function writeFiles(folder) {
   return { strait, long, written: join(folder, "written.txt"), presets };
 }
 
-/** Endpoints of every kind over these servers. */
+/** Returns a configuration with every kind of endpoint. */
 export function exposed(mcpServers, presets) {
   return {
     initialize_wait_s: 60,
     list_wait_s: 60,
-    // Its own preset binds the ways in of that server alone.
+    // The preset of a server applies only to the endpoints of this server.
     mcpServers: { ...mcpServers, files: { ...mcpServers.files, preset: "safe" } },
     presets: { safe: { tools: ["*/*", RULE] } },
     preset_dir: presets,
@@ -53,7 +53,7 @@ export function exposed(mcpServers, presets) {
   };
 }
 
-/** A gateway whose preset is that of the default endpoint. */
+/** Returns a configuration with a preset on the default endpoint. */
 export function guarded(files) {
   return {
     initialize_wait_s: 60,
@@ -65,14 +65,14 @@ export function guarded(files) {
 }
 
 /**
- * What a lazy endpoint says of servers. A catalogue has, by server,
+ * Returns the description of servers on a lazy endpoint. A catalogue maps servers to
  * `{ instructions, tools }`.
  */
 export function description(catalogue) {
   const lines = ["Inspect available MCP tools and their schemas.", "", "Available tools:"];
   for (const [id, { instructions, tools }] of Object.entries(catalogue).sort(([a], [b]) => (a < b ? -1 : 1))) {
-    const told = shortened(instructions ?? "", 300);
-    lines.push(`  Server: ${id}${told && ` - ${told}`}`);
+    const about = shortened(instructions ?? "", 300);
+    lines.push(`  Server: ${id}${about && ` - ${about}`}`);
     const isDeprecated = ({ description = "" }) => /deprecated/i.test(description.trimStart().split(/\r?\n/)[0].slice(0, 200));
     for (const tool of [...tools.filter((tool) => !isDeprecated(tool)), ...tools.filter(isDeprecated)]) {
       const text = shortened((tool.description ?? "").trimStart().split(/\r?\n/)[0], 80);
@@ -83,7 +83,7 @@ export function description(catalogue) {
   return lines.join("\n");
 }
 
-/** A tool with its parameters, required ones first. */
+/** Returns a tool with its parameters, required ones first. */
 function signature({ name, inputSchema: { properties = {}, required = [] } }) {
   const all = Object.entries(properties);
   const first = all.filter(([name]) => required.includes(name)).map(([name]) => name);
@@ -95,7 +95,7 @@ function signature({ name, inputSchema: { properties = {}, required = [] } }) {
   return `${name}(${[...shown, ...(shown.length < all.length ? ["…"] : [])].join(", ")})`;
 }
 
-/** Without what may destroy something; a tool of which nothing is said may. */
+/** Removes destructive tools. Tools without annotations count as destructive. */
 export function safe(catalogue) {
   const harmless = ({ annotations: { readOnlyHint = false, destructiveHint = true } = {} }) => readOnlyHint || !destructiveHint;
   const left = Object.entries(catalogue).map(([id, { instructions, tools }]) => {
@@ -104,7 +104,7 @@ export function safe(catalogue) {
   return Object.fromEntries(left.filter(([, { tools }]) => tools.length > 0));
 }
 
-/** A text is cut at the end of a word, unless that word is half of it. */
+/** Shortens a text at the end of a word, unless this would remove half of it. */
 function shortened(text, most) {
   const folded = text.trim().split(/\s+/).join(" ");
   if (chars(folded) <= most) return folded;

@@ -1,6 +1,6 @@
-// What a driver tries, one feature after the other, and how it tells.
+// Runs the features of a driver one after the other and prints the results.
 
-/** Tries the features of these names: an exit code, after a line for each and their counts. */
+/** Runs the named features, prints a line for each and the counts, and returns the exit code. */
 export async function tryAll(features, names = Object.keys(features)) {
   let passed = 0;
   let failed = 0;
@@ -22,9 +22,9 @@ export function check(holds, why) {
   if (!holds) throw new Error(why);
 }
 
-/** Texts, or anything that JSON can tell, whatever the order of members. */
+/** Compares texts or JSON values, ignoring the order of members. */
 export function same(found, wanted, what) {
-  if (typeof found !== "string" || typeof wanted !== "string") [found, wanted] = [told(found), told(wanted)];
+  if (typeof found !== "string" || typeof wanted !== "string") [found, wanted] = [sortedJson(found), sortedJson(wanted)];
   if (found === wanted) return;
   let at = 0;
   while (at < found.length && found[at] === wanted[at]) at += 1;
@@ -32,7 +32,7 @@ export function same(found, wanted, what) {
   throw new Error(`${what}: at ${at}, ${around(found)} instead of ${around(wanted)}`);
 }
 
-function told(value) {
+function sortedJson(value) {
   const sorted = (_, inner) =>
     inner && typeof inner === "object" && !Array.isArray(inner)
       ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))

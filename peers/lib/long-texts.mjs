@@ -1,16 +1,16 @@
-// Texts that are far too long for a model, and what is looked for in them: the
-// same for every client that gets them through budgets.
+// Texts that are far too long for a model, with queries and goals for them. All tests
+// of result budgets use the same texts.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 const LINES = 60_000;
 const ROWS = 40_000;
 
-/** A line that serves a goal, where nothing else does. */
+/** The only line that answers a goal. */
 const NEEDLE = "retry budget exhausted for card 4711";
 const NEEDLE_AT = 31_234;
 
-/** Writes a log and JSON in a single line, 5 MB each, and says what is in them. */
+/** Writes a log and JSON on a single line, 5 MB each, and returns facts about them. */
 export function writeLongTexts(folder) {
   mkdirSync(folder);
   const log = join(folder, "strait.log");
@@ -20,9 +20,9 @@ export function writeLongTexts(folder) {
   return {
     log: { path: log, lines: LINES },
     rows: { path: rows, count: ROWS },
-    // Words that are in one line of the log, and that line.
+    // A text that occurs in one line of the log, and the number of this line.
     query: { text: "σκύλλα-43210 ", line: 43_210 },
-    // What stays for one of them is cut for the other.
+    // The line that is kept for one goal is cut for the other.
     goals: [
       { text: "why did the payment with card 4711 stop to retry", finds: NEEDLE },
       { text: "requests to σκύλλα-27182", finds: "σκύλλα-27182 " },
@@ -33,7 +33,7 @@ export function writeLongTexts(folder) {
 function line(at) {
   const time = new Date(Date.UTC(2026, 0, 2) + 1_000 * at).toISOString();
   if (at === NEEDLE_AT) return `${time} INFO payments: ${NEEDLE}`;
-  // Others of its kind, which are no answer.
+  // Similar lines, which do not answer the goal.
   if (at % 40 === 0) return `${time} INFO payments: Zahlung ${at} über ${at % 89} € accepted`;
   return `${time} INFO http: GET /häfen/σκύλλα-${at} 200 in ${at % 97} ms, ${(at * 7919) % 100_003} bytes 🌊`;
 }

@@ -1,15 +1,15 @@
-// Child processes of a test run: started, waited for by what they print, and
-// ended with the run, however it ends.
+// Child processes of a test run. They count as ready when they print a given text, and
+// they are killed when the run ends, even if it fails.
 import { spawn } from "node:child_process";
 
 const running = new Set();
 
 /**
- * Starts a program. `ready` is a pattern looked for in what it prints (stdout
- * and stderr); the result is `{ child, match, output() }` once it was seen.
+ * Starts a program and waits until its output (stdout and stderr) matches `ready`.
+ * Returns `{ child, match, output() }`.
  */
 export function start(command, args, { env = {}, cwd, ready, seconds = 30 } = {}) {
-  // Its own group, so that what it starts itself is ended with it.
+  // In a separate process group, so that its children are killed with it.
   const child = spawn(command, args, {
     cwd,
     env: { ...process.env, ...env },
@@ -25,7 +25,7 @@ export function start(command, args, { env = {}, cwd, ready, seconds = 30 } = {}
     };
     const timer = setTimeout(() => fail(`did not print ${ready} in ${seconds} s`), seconds * 1000);
     let seen = false;
-    const hear = (chunk) => {
+    const onOutput = (chunk) => {
       printed += chunk;
       const match = !seen && ready.exec(printed);
       if (!match) return;
@@ -33,8 +33,8 @@ export function start(command, args, { env = {}, cwd, ready, seconds = 30 } = {}
       clearTimeout(timer);
       resolve({ child, match, output: () => printed });
     };
-    child.stdout.on("data", hear);
-    child.stderr.on("data", hear);
+    child.stdout.on("data", onOutput);
+    child.stderr.on("data", onOutput);
     child.on("error", (error) => fail(error.message));
     child.on("exit", (code, signal) => {
       running.delete(child);
@@ -43,7 +43,7 @@ export function start(command, args, { env = {}, cwd, ready, seconds = 30 } = {}
   });
 }
 
-/** Starts `narrows serve`; `upstreams` are addresses it may print before its own. */
+/** Starts `narrows serve`. `upstreams` are addresses that it may print before its own. */
 export async function startGateway(narrows, config, upstreams = []) {
   const ports = upstreams.map((url) => `(?!${new URL(url).port}\\b)`).join("");
   const gateway = await start(narrows, ["serve", "--listen", "127.0.0.1:0", "--config", config], {
@@ -53,8 +53,8 @@ export async function startGateway(narrows, config, upstreams = []) {
 }
 
 /**
- * Runs a program to its end: `{ code, output, stdout, seconds }`, where `output`
- * has stderr, too; code null means it was stopped at the limit.
+ * Runs a program to its end and returns `{ code, output, stdout, seconds }`. `output`
+ * includes stderr; `code` is null if the program was killed at the time limit.
  */
 export function run(command, args, { env = {}, cwd, seconds = 120 } = {}) {
   const began = Date.now();
@@ -90,21 +90,21 @@ export function run(command, args, { env = {}, cwd, seconds = 120 } = {}) {
   });
 }
 
-/** Ends a process and all it started. */
+/** Kills a process and its children. */
 export function end(child) {
   try {
     process.kill(-child.pid, "SIGKILL");
   } catch {
-    // It is gone already.
+    // The process has already ended.
   }
 }
 
-/** Ends all that still runs. */
+/** Kills all processes that still run. */
 export function endAll() {
   running.forEach(end);
 }
 
-/** Asks a process to stop and waits for it, with a limit; true if it stopped by itself. */
+/** Sends SIGTERM and waits for the end of the process; returns false if it had to be killed. */
 export async function stop(child, seconds = 10) {
   if (child.exitCode !== null || child.signalCode !== null) return true;
   const gone = new Promise((resolve) => child.on("exit", () => resolve(true)));

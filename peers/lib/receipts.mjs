@@ -1,13 +1,13 @@
-// What is said in a result of which something was cut, as a reader sees it.
+// Parses the markers of a cut result as a reader does.
 
-/** How the gateway lists its own tool and its resources. */
+/** The names under which the gateway lists its own tool and its resources. */
 export const TOOL = "recover_text";
 export const RESOURCES = "narrows://receipt/{id}{?start,end}";
 
 const RECEIPT = /prune_id(?:=|": ")(prn_\w+)/;
 const EXEC = /exec\("narrows", "recover_text", /;
 
-/** What the first line of a digest says: the receipt, and how it is asked for. */
+/** Parses the first line of a digest: the receipt, and whether `exec` is needed to recover it. */
 export function header(text) {
   const [line] = text.split("\n", 1);
   const id = RECEIPT.exec(line)?.[1];
@@ -16,8 +16,8 @@ export function header(text) {
 }
 
 /**
- * The lines of a digest: original ones, and for each cut the arguments that
- * get it back. Lines about the text are left out.
+ * Returns the original lines of a digest, and for each cut the arguments that recover
+ * it. Lines about the text are left out.
  */
 export function pieces(text) {
   const { id } = header(text);
@@ -30,12 +30,12 @@ export function pieces(text) {
   return found;
 }
 
-/** The rows that a digest of JSON says are missing, in its order. */
+/** Returns the ranges of cut rows in a digest of JSON, in order. */
 export function cutRows(text) {
   return [...text.matchAll(/⟦cut rows (\d+)-(\d+)⟧/g)].map(([, first, last]) => ({ first: Number(first), last: Number(last) }));
 }
 
-/** A page of the tool: the text after the line about it, and what programs read. */
+/** Returns a page of `recover_text`: the text without its first line, and the data for programs. */
 export function page({ content, structuredContent, _meta }) {
   if (structuredContent !== undefined) throw new Error("a recovered text has structured content");
   const [{ text }] = content;
@@ -43,7 +43,7 @@ export function page({ content, structuredContent, _meta }) {
   return { text: end < 0 ? "" : text.slice(end + 1), facts: _meta["narrows/selection"] };
 }
 
-/** Unicode scalar values, as budgets count. */
+/** Counts Unicode scalar values, as budgets do. */
 export function chars(text) {
   let count = 0;
   for (const _ of text) count += 1;

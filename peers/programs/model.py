@@ -1,6 +1,6 @@
-"""A scripted model on the loopback interface, in place of the models of Claude Code, Codex and
-opencode. It asks for the tool calls of a list, one after the other, and keeps the results that it
-is given: the text that a real model would read."""
+"""A scripted model on the loopback interface that replaces the models of Claude Code, Codex and
+opencode. It requests a list of tool calls, one after the other, and records their results, which
+are the text that a real model would read."""
 
 import json
 import re
@@ -9,8 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Model:
-    """Answers the three APIs. `steps` are tools, by the end of their names, and their arguments; a
-    `{receipt}` in these is the last receipt that a result named."""
+    """Implements the three APIs. `steps` has the name suffixes of the tools and their arguments;
+    `{receipt}` in arguments stands for the last receipt in a result."""
 
     def __init__(self, steps):
         self.steps = steps
@@ -26,10 +26,10 @@ class Model:
         self.server.server_close()
 
     def next_call(self, offered, results):
-        """Returns the tool to call and its arguments, or None at the end. `offered` has the name of each tool and
-        what a call of it must say besides."""
+        """Returns the tool to call and its arguments, or None at the end. `offered` maps the name of each tool
+        to its namespace."""
         if not any(name.endswith(self.steps[0][0]) for name in offered):
-            # Some requests are for a title or a summary, and offer no tools.
+            # Requests for a title or a summary offer no tools.
             return None
         self.tools = sorted(offered)
         self.results = results
@@ -104,7 +104,7 @@ class Answers(BaseHTTPRequestHandler):
         results = [text_of(item["output"]) for item in items]
         offered = {}
         for tool in request.get("tools") or []:
-            # Codex puts the tools of a server into a namespace.
+            # Codex groups the tools of a server in a namespace.
             offered |= {inner["name"]: tool["name"] for inner in tool.get("tools") or [] if "name" in inner}
             if tool.get("type") == "function":
                 offered[tool["name"]] = None

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Makes cases for training the ranking of code: `prune_cases.py OUT.jsonl FOLDER...`
+"""Generates cases for training the ranking of code: `prune_cases.py OUT.jsonl FOLDER...`
 
-Each folder holds packages, one folder each (an unpacked wheel, crate or npm
-tarball). A case is a source file, a question made of the first sentence of the
-comment of one function, and the lines of that function. Most files lose their
-comments (all, or only that one), so that words of the code have to do. The
-question is reworded on purpose: whoever asks does not know the words of the
-code. Cases are made on the machine that trains and never leave it. Standard
-library only.
+Each FOLDER contains packages, one folder each (an unpacked wheel, crate or npm
+tarball). A case is a source file, a question derived from the first sentence of the
+comment of one function, and the lines of that function. Comments are removed from
+most files (all of them, or only that one), so that the code itself has to match.
+The question is reworded, because a user does not know the words of the code. Cases
+stay on the machine that trains. Needs only the standard library.
 """
 import ast
 import json
@@ -19,10 +18,10 @@ from pathlib import Path
 PER_PACKAGE = 14
 LINES = range(150, 2500)
 GOLD = range(6, 90)
-# How many cases lose which comments: that of the function, all, none.
+# The relative number of cases that lose the comment of the function, all comments, or none.
 DOCS = [4, 4, 1]
 
-# Words of comments, and what people say instead.
+# Words of comments, and their replacements in questions.
 REWORDED = {
     "return": "hand back|give back|yield|produce", "returns": "hands back|gives back|yields",
     "create": "construct|make|build|set up", "creates": "constructs|makes|builds",
@@ -74,7 +73,7 @@ def main():
                     target.write(json.dumps(case) + "\n")
                     made += 1
     if made == 0:
-        sys.exit("no cases: each folder should hold unpacked packages, one folder each")
+        sys.exit("no cases: each FOLDER must contain unpacked packages, one folder each")
     print(f"{made} cases")
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Fits the weights of the code model: `train_prune.py FEATURES.jsonl... [--test FEATURES.jsonl]`
 
-Reads what the example `prune_features` prints. The model is a softmax over the
-blocks of a file; the right block is the one whose lines are the answer. Prints
-the weights for `src/prune/engine/code/model.rs`, and how well they rank: fitted
-on everything, and on packages that were left out of the fit. Needs numpy.
+Reads the output of the example `prune_features`. The model is a softmax over the
+blocks of a file; the right block is the one that contains the lines of the answer.
+Prints the weights for `src/prune/engine/code/model.rs` and their ranking quality,
+fitted on all packages and on packages that were left out of the fit. Needs numpy.
 """
 import json
 import re
@@ -55,7 +55,7 @@ def load(paths):
                 if overlap > best:
                     best, right = overlap, at
             if best < 0.3:
-                continue  # No block is the answer, so that there is nothing to learn.
+                continue  # No block is the answer, so there is nothing to learn.
             package = re.sub(r"-\d.*", "", raw["meta"]["package"])
             cases.append({"x": np.array([block[2] for block in raw["blocks"]], dtype=np.float64), "right": right,
                           "package": package, "kind": raw["meta"]["kind"]})
@@ -63,7 +63,7 @@ def load(paths):
 
 
 def fit(cases, names):
-    """Full-batch Adam on the mean log loss; the ridge keeps what is rare small."""
+    """Fits the weights with full-batch Adam on the mean log loss; the ridge keeps weights of rare features small."""
     weights, m, v = (np.zeros(len(names)) for _ in range(3))
     x = np.concatenate([case["x"] for case in cases])
     starts = np.cumsum([0] + [len(case["x"]) for case in cases])[:-1]

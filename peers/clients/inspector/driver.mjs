@@ -1,5 +1,5 @@
-// The MCP Inspector's command line, one process per request: lists, a call, a
-// read and a prompt. See ../README.md for the options.
+// A driver for the command line of the MCP Inspector, with one process per request:
+// lists, a call, a read and a prompt. See ../README.md for the options.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -75,10 +75,10 @@ function parse(args) {
     const flag = args.shift();
     if (flag === "--stdio") read.stdio = args.splice(0);
     else if (flag === "--skip") read.skip = args.shift().split(",");
-    else if (["--http", "--sse"].includes(flag)) [read.way, read.url] = [flag.slice(2), args.shift()];
+    else if (["--http", "--sse"].includes(flag)) [read.transport, read.url] = [flag.slice(2), args.shift()];
     else if (["--profile", "--server"].includes(flag)) read[flag.slice(2)] = args.shift();
     else throw new Error(`unknown option ${flag}`);
   }
-  if (!read.url && !read.stdio?.length) throw new Error("say --http or --sse URL, or --stdio COMMAND ARGS...");
+  if (!read.url && !read.stdio?.length) throw new Error("pass --http URL, --sse URL or --stdio COMMAND ARGS...");
   return read;
 }

@@ -1,16 +1,16 @@
-// The MCP Inspector's command line on a lazy endpoint. Usage:
+// Tests a lazy endpoint with the command line of the MCP Inspector. Usage:
 //
 //   node exposure.mjs EXPECTED --http URL | --stdio COMMAND ARGS...
 //
-// EXPECTED has what `lib/exposure.mjs` made of the servers.
+// EXPECTED has the lists from `lib/exposure.mjs`.
 import { readFileSync } from "node:fs";
 
 import { check, same, tryAll } from "../../lib/features.mjs";
 import { inspector } from "./ask.mjs";
 
-const [expectedFile, way, ...target] = process.argv.slice(2);
+const [expectedFile, option, ...target] = process.argv.slice(2);
 const { description, catalogue, strait } = JSON.parse(readFileSync(expectedFile, "utf8"));
-const { ask, failing, close } = inspector(way === "--stdio" ? { stdio: target } : { way: "http", url: target[0] });
+const { ask, failing, close } = inspector(option === "--stdio" ? { stdio: target } : { transport: "http", url: target[0] });
 
 const features = {
   async "tools/list"() {
@@ -37,7 +37,7 @@ const features = {
     const { error } = await failure("files", "read_text_file", {});
     check(error.startsWith("Argument validation failed: "), error);
   },
-  async "tools/call of exec for no tool"() {
+  async "tools/call of exec with an unknown tool"() {
     const { error, available_tools } = await failure("ev", "zz", {});
     same(error, "Tool 'zz' not found on server 'ev'", "the error");
     same(available_tools, catalogue.ev.tools.map(({ name }) => name), "the tools");

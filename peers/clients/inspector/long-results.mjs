@@ -1,9 +1,9 @@
-// The MCP Inspector's command line gets a result within its budget and asks for
-// a part of what was cut. Usage:
+// Tests result budgets with the command line of the MCP Inspector: reads a long result
+// and searches in the cut text. Usage:
 //
 //   node long-results.mjs EXPECTED --http URL
 //
-// EXPECTED has `budget` and what `lib/long-texts.mjs` wrote.
+// EXPECTED has `budget` and the texts from `lib/long-texts.mjs`.
 import { readFileSync } from "node:fs";
 
 import { TOOL, chars, header } from "../../lib/receipts.mjs";
@@ -11,7 +11,7 @@ import { inspector } from "./ask.mjs";
 
 const [expectedFile, , url] = process.argv.slice(2);
 const { budget, log, query } = JSON.parse(readFileSync(expectedFile, "utf8"));
-const { ask, close } = inspector({ way: "http", url });
+const { ask, close } = inspector({ transport: "http", url });
 let id;
 
 const features = {
@@ -24,7 +24,7 @@ const features = {
     if (chars(text) > budget) throw new Error(`${chars(text)} characters in a budget of ${budget}`);
     ({ id } = header(text));
   },
-  async "tools/call of what was cut"() {
+  async "tools/call of recover_text"() {
     const [{ text }] = (await call(TOOL, { prune_id: id, query: `"${query.text}"` })).content;
     const line = readFileSync(log.path, "utf8").split("\n")[query.line - 1];
     if (!text.includes(`${query.line}│ ${line}`)) throw new Error(`'${line}' is not in ${text.slice(0, 400)}`);

@@ -1,10 +1,10 @@
-// What a preset says to those who are no MCP clients: plain JSON-RPC over HTTP,
-// and a user at the command line. Usage:
+// Tests a preset without an MCP client: with plain JSON-RPC over HTTP, and on the
+// command line. Usage:
 //
 //   node presets.mjs EXPECTED BASE_URL NARROWS CONFIG
 //
-// EXPECTED has the `features` to try and what `lib/exposure.mjs` made of the
-// servers; CONFIG has the endpoint `safe`.
+// EXPECTED has the `features` to test and the lists from `lib/exposure.mjs`; CONFIG
+// has the endpoint `safe`.
 import { existsSync, readFileSync } from "node:fs";
 
 import { RULE } from "../../lib/exposure.mjs";
@@ -16,33 +16,33 @@ const { features: wanted, safe, strait, written } = JSON.parse(readFileSync(expe
 const writing = { name: "write_file", arguments: { path: written, content: "forbidden" } };
 
 const features = {
-  async "plain JSON-RPC lists what is allowed"() {
+  async "plain JSON-RPC lists the allowed tools"() {
     const { status, answer } = await post("tools/list", {});
     same([status, answer.result.tools.map(({ name }) => name)], [200, safe.files.tools.map(({ name }) => name)], "the tools");
   },
-  async "plain JSON-RPC is refused"() {
+  async "plain JSON-RPC rejects a forbidden call"() {
     const { status, answer } = await post("tools/call", writing);
     const { code, message, data } = answer.error ?? {};
     same([status, answer.id, code, data?.code], [403, 7, -32602, "not_allowed"], `the error in ${JSON.stringify(answer)}`);
-    same([message, data.server_name], ["Tool 'write_file' is not allowed by current preset", "files"], "what it says");
-    check(!existsSync(written), "and the file was written");
+    same([message, data.server_name], ["Tool 'write_file' is not allowed by current preset", "files"], "the error data");
+    check(!existsSync(written), "the file was written");
   },
-  async "plain JSON-RPC reads"() {
+  async "plain JSON-RPC calls an allowed tool"() {
     const { status, answer } = await post("tools/call", { name: "read_text_file", arguments: { path: strait.path } });
     same([status, answer.result.content[0].text], [200, strait.text], "the file");
   },
-  async "the command line tells the rule"() {
+  async "the command line names the rule"() {
     const { code, output } = await ask("--why", "files__write_file");
     check(code !== 0 && output.includes(RULE) && output.includes("'safe'"), `exit code ${code}: ${output}`);
     const there = await ask("--why", "files__read_text_file");
-    check(there.code === 0 && there.output.includes("it is there"), `exit code ${there.code}: ${there.output}`);
+    check(there.code === 0 && there.output.includes("available: tool "), `exit code ${there.code}: ${there.output}`);
   },
-  async "the command line tells programs the rule"() {
+  async "the command line names the rule as JSON"() {
     const { stdout } = await ask("--why", "files__write_file", "--json");
     const { there, server, tool, preset, rule } = JSON.parse(stdout);
-    same([there, server, tool, preset, rule], [false, "files", "write_file", "safe", RULE], "what it says");
+    same([there, server, tool, preset, rule], [false, "files", "write_file", "safe", RULE], "the error data");
   },
-  async "the command line shows what is allowed"() {
+  async "the command line lists the allowed tools"() {
     const { code, stdout } = await ask("--json");
     const { preset, servers } = JSON.parse(stdout);
     const shown = servers.find(({ id }) => id === "files").tools.map(({ name }) => name);

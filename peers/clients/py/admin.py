@@ -1,9 +1,9 @@
-"""Schemathesis as an operator: requests made from the description of the admin
-API, right and wrong, to a gateway that this starts by itself. Usage:
+"""Tests the admin API of a separate gateway with valid and invalid requests that
+Schemathesis generates from the API description. Usage:
 
     python admin.py NARROWS FOLDER COMMAND [ARG...]
 
-FOLDER is empty and this one's alone; COMMAND is a reference server over stdio.
+FOLDER is an empty folder for this test; COMMAND starts a reference server over stdio.
 """
 
 import contextlib
@@ -27,14 +27,15 @@ from schemathesis import GenerationMode
 
 DESCRIPTION = Path(__file__).resolve().parents[3] / "docs/openapi.json"
 EVENTS = "/api/v1/events"
-# Requests of each kind to an operation, and what else is made up comes from a seed.
+# The number of requests of each kind per operation, and the seed of other random data.
 EXAMPLES, SEED = 25, 7420
-# Nothing takes longer, wherever this runs.
-PATIENCE = 30
-# Bodies over this need not be read to be refused.
+# Seconds; long enough for every operation on a slow machine.
+TIMEOUT = 30
+# The gateway may reject larger bodies without reading them.
 LARGE = 100_000
-COMMENTS = ["// The strait, and who may pass it.", "/* nobody is there */", "// for who reads only"]
-# What requests may change, and what they may not, so that calls go on meanwhile.
+COMMENTS = ["// The strait, and who may pass it.", "/* this server is down */", "// for readers only"]
+# Objects that requests may change, and objects that they must not change, because
+# other tests need them.
 SPARE = "spare"
 SPARE_SERVER = {"type": "builtin", "name": "demo"}
 SPARE_PRESET = {"tools": ["demo/*"], "prompts": None, "resources": []}
@@ -42,14 +43,14 @@ KEPT = ["demo", "ref", "down", "all", "few", "default"]
 
 
 class Gateway:
-    """`narrows serve` with a configuration, two clients and sessions of theirs."""
+    """`narrows serve` with a configuration, two clients, and a session of each."""
 
     def __init__(self, narrows, folder, command):
         self.narrows = narrows
         self.file = folder / "narrows.json"
         runtime = folder / "run"
         runtime.mkdir(mode=0o700)
-        # No program has a name that could be made up.
+        # An empty PATH, so that invented commands cannot start a program.
         (folder / "empty").mkdir()
         self.environment = {**os.environ, "XDG_RUNTIME_DIR": str(runtime), "PATH": str(folder / "empty")}
         made = {name: self.made_token(name) for name in ("cursor", "reader")}
@@ -62,30 +63,30 @@ class Gateway:
             [narrows, "serve", *options], env=self.environment, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log
         )
         self.site = self.runtime_site(runtime)
-        told = json.loads((runtime / "narrows" / f"{self.site.partition(':')[2]}.json").read_text())
-        self.admin = told["token"]
+        runtime_file = json.loads((runtime / "narrows" / f"{self.site.partition(':')[2]}.json").read_text())
+        self.admin = runtime_file["token"]
         self.sessions = [Session(self, name) for name in self.tokens]
 
     def made_token(self, name):
-        done = subprocess.run([self.narrows, "token", name], capture_output=True, text=True, timeout=PATIENCE, check=True)
+        done = subprocess.run([self.narrows, "token", name], capture_output=True, text=True, timeout=TIMEOUT, check=True)
         entry = json.loads(done.stderr[done.stderr.index("{") : done.stderr.rindex("}") + 1])
         return done.stdout.strip(), entry["clients"][name]["token"]
 
     def runtime_site(self, runtime):
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while time.monotonic() < end and self.process.poll() is None:
             for file in runtime.glob("narrows/*.json"):
                 with contextlib.suppress(ValueError):
                     return json.loads(file.read_text())["url"].removeprefix("http://")
             time.sleep(0.05)
-        raise AssertionError(f"the gateway did not start: {self.said()}")
+        raise AssertionError(f"the gateway did not start: {self.log_tail()}")
 
-    def said(self):
+    def log_tail(self):
         self.log.flush()
         return Path(self.log.name).read_text()[-2000:]
 
     def ask(self, method, path, body=None, token="", headers=None):
-        """Status, headers and JSON of an answer; the right token unless another, or `None`, is given."""
+        """Sends a request and returns status, headers and JSON. Uses the admin token by default, and none if it is `None`."""
         token = self.admin if token == "" else token
         headers = {} if headers is None else dict(headers)
         if token is not None:
@@ -93,30 +94,30 @@ class Gateway:
         if body is not None and not isinstance(body, bytes):
             headers["Content-Type"] = "application/json"
             body = json.dumps(body).encode()
-        connection = http.client.HTTPConnection(self.site, timeout=PATIENCE)
+        connection = http.client.HTTPConnection(self.site, timeout=TIMEOUT)
         try:
             connection.request(method, path, body, headers)
             answer = connection.getresponse()
             text = answer.read()
         finally:
             connection.close()
-        told = json.loads(text) if (answer.getheader("content-type") or "").startswith("application/json") else text
-        return answer.status, answer.headers, told
+        content = json.loads(text) if (answer.getheader("content-type") or "").startswith("application/json") else text
+        return answer.status, answer.headers, content
 
     def api(self, method, path, body=None):
-        status, _, told = self.ask(method, f"/api/v1{path}", body)
-        check(status < 300, f"{method} {path}: {status} {told}")
-        return told
+        status, _, content = self.ask(method, f"/api/v1{path}", body)
+        check(status < 300, f"{method} {path}: {status} {content}")
+        return content
 
     def listen(self):
-        """An answer that does not end, on a connection of its own that ends with it."""
-        connection = http.client.HTTPConnection(self.site, timeout=PATIENCE)
+        """Opens the endless event stream on a separate connection, which closes with the stream."""
+        connection = http.client.HTTPConnection(self.site, timeout=TIMEOUT)
         headers = {"Authorization": f"Bearer {self.admin}", "Connection": "close"}
         connection.request("GET", f"{EVENTS}?calls=true", headers=headers)
         return connection.getresponse()
 
     def state(self):
-        """What an operator can change, as far as it stays the same by itself."""
+        """Returns the state that an operator can change, without parts that change by themselves."""
         servers = [(one["id"], one["state"] == "disabled") for one in self.api("GET", "/servers")["servers"]]
         sessions = [(one["number"], one["own_preset"]) for one in self.api("GET", "/sessions")["sessions"]]
         presets = [(one["id"], one["tools"]) for one in self.api("GET", "/presets")["presets"]]
@@ -125,7 +126,7 @@ class Gateway:
 
 
 class Session:
-    """A session of a client, by its token."""
+    """A session of a client with a token."""
 
     def __init__(self, gateway, name):
         self.gateway = gateway
@@ -137,21 +138,21 @@ class Session:
 
     def ask(self, method, params):
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        status, headers, told = self.gateway.ask("POST", "/mcp", body, self.token, self.headers)
-        if isinstance(told, bytes):
-            data = [line[5:] for line in told.split(b"\n") if line.startswith(b"data:") and line[5:].strip()]
-            told = json.loads(data[-1])
-        check(status == 200 and "result" in told, f"{method}: {status} {told}")
+        status, headers, content = self.gateway.ask("POST", "/mcp", body, self.token, self.headers)
+        if isinstance(content, bytes):
+            data = [line[5:] for line in content.split(b"\n") if line.startswith(b"data:") and line[5:].strip()]
+            content = json.loads(data[-1])
+        check(status == 200 and "result" in content, f"{method}: {status} {content}")
         self.headers["Mcp-Session-Id"] = headers["mcp-session-id"] or self.headers.get("Mcp-Session-Id")
-        return told["result"]
+        return content["result"]
 
     def names(self):
         return {tool["name"] for tool in self.ask("tools/list", {})["tools"]}
 
 
 class Spare:
-    """Makes requests be about things that are there, in turn with things that
-    are not, and keeps them from what others rely on."""
+    """Makes requests address existing and missing objects in turn, and keeps them away from
+    objects that other tests need."""
 
     def __init__(self, gateway, save):
         self.gateway = gateway
@@ -159,7 +160,7 @@ class Spare:
         self.turn = 0
 
     def before(self, case):
-        # What is saved is tried apart from what is not.
+        # Requests with `save` are tested separately.
         if str((case.query or {}).get("save")).lower() == "true":
             case.query["save"] = "false"
         right = case.meta is not None and case.meta.generation.mode == GenerationMode.POSITIVE
@@ -169,12 +170,12 @@ class Spare:
         given = case.path_parameters or {}
         kept = {str(word) for word in given.values()} & {*KEPT, *(str(session.number) for session in self.gateway.sessions)}
         if case.method != "GET" and kept or right and given and self.turn % 2:
-            case.path_parameters = self.there(case.path)
+            case.path_parameters = self.existing(case.path)
         if right and self.turn % 3 == 0:
             case.body = self.accepted(case)
 
-    def there(self, path):
-        """What the path is about, made if it is not there."""
+    def existing(self, path):
+        """Returns parameters for an existing object, which is created if it is missing."""
         if "/servers/" in path:
             self.gateway.ask("POST", "/api/v1/servers", {"id": SPARE, "config": SPARE_SERVER})
             return {"id": SPARE}
@@ -186,7 +187,7 @@ class Spare:
         return {"number": Session(self.gateway, "cursor").number}
 
     def accepted(self, case):
-        """Another body, if that of the case is hardly ever a configuration."""
+        """Replaces a generated body that would hardly ever be a valid configuration."""
         body = case.body
         if not isinstance(body, dict):
             return body
@@ -199,8 +200,8 @@ class Spare:
         return {**{key: value for key, value in body.items() if key != "id"}, **SPARE_PRESET}
 
     def after(self, case, response):
-        # What was added is taken away again: hundreds of servers that cannot
-        # be started are not what is tried here.
+        # Removes the added object, because hundreds of failing servers would slow down
+        # the test.
         if response.status_code == 201:
             path = urlsplit(response.request.url).path
             path = f"{path}/{quote(case.body['id'], safe='')}" if case.path.endswith("/servers") else path
@@ -217,14 +218,14 @@ def features(gateway, folder):
     ]
     usual = [(method, path) for method, path in operations if path != EVENTS]
 
-    def the_description_is_the_one_of_the_documents():
+    def the_description_matches_the_documents():
         check(len(operations) > 20, f"only {operations}")
         same(gateway.api("GET", "/openapi.json"), described, "the description")
 
     def every_operation_answers_as_described():
         run_schemathesis(gateway, folder, "all", EXAMPLES, save=False)
 
-    def events_are_told_as_they_happen():
+    def events_are_sent_immediately():
         answer = gateway.listen()
         same(answer.status, 200, "the status")
         check(answer.getheader("content-type").startswith("text/event-stream"), answer.getheader("content-type"))
@@ -235,21 +236,21 @@ def features(gateway, folder):
         answer.close()
         same((data["event"], data["method"], data["client"]), ("call", "tools/list", "cursor"), "the event")
 
-    def who_goes_away_makes_room_for_other_listeners():
+    def closed_listeners_make_room_for_others():
         listening = [gateway.listen() for _ in range(20)]
         same({answer.status for answer in listening}, {200, 429}, "the statuses")
-        check(all(answer.getheader("retry-after") for answer in listening if answer.status == 429), "no time to come back")
+        check(all(answer.getheader("retry-after") for answer in listening if answer.status == 429), "no Retry-After header")
         for answer in listening:
             answer.close()
 
-        def heard():
+        def accepted():
             answer = gateway.listen()
             answer.close()
             return answer.status == 200
 
-        until(heard, "no room for a listener")
+        until(accepted, "no room for a listener")
 
-    def nobody_comes_in_without_the_right_token():
+    def requests_without_the_admin_token_are_rejected():
         before = gateway.state()
         wrong = "nra_" + "A" * 43
         tries = {
@@ -270,19 +271,19 @@ def features(gateway, folder):
         def one(asked):
             (method, path), (name, headers) = asked
             body = sample(method, path)
-            status, answer, told = gateway.ask(method, filled(path), body, None, headers)
+            status, answer, content = gateway.ask(method, filled(path), body, None, headers)
             bad = status != 401 or not (answer["www-authenticate"] or "").startswith("Bearer")
-            bad |= not isinstance(told, dict) or told["error"]["code"] != "unauthorized"
-            return f"{method} {path} with {name}: {status} {str(told)[:200]}" if bad else None
+            bad |= not isinstance(content, dict) or content["error"]["code"] != "unauthorized"
+            return f"{method} {path} with {name}: {status} {str(content)[:200]}" if bad else None
 
-        # Fewer at a time than may wait for their refusal.
+        # Fewer at a time than the limit for delayed rejections.
         with ThreadPoolExecutor(6) as pool:
             found = list(pool.map(one, [(operation, tried) for operation in operations for tried in tries.items()]))
         bad = [one for one in found if one]
         check(not bad, f"{len(bad)} of {len(found)}:\n" + "\n".join(bad[:20]))
         same(gateway.state(), before, "what an operator could change")
 
-    def garbage_is_refused_and_never_waited_for():
+    def garbage_is_rejected_without_delay():
         chance = random.Random(SEED)
         bodies = {
             "nothing": b"",
@@ -308,14 +309,14 @@ def features(gateway, folder):
             headers = {} if kind is None else {"Content-Type": kind}
             began = time.monotonic()
             try:
-                status, _, told = gateway.ask(method, filled(path), bodies[name], headers=headers)
+                status, _, content = gateway.ask(method, filled(path), bodies[name], headers=headers)
             except ConnectionError:
-                # A gateway that has refused need not read all of it.
+                # The gateway may reject the request without reading all of it.
                 return None if len(bodies[name]) > LARGE else f"{method} {path}, {name} as {kind}: the connection broke"
             except Exception as error:
                 return f"{method} {path}, {name} as {kind}: {error!r}"
-            if status not in statuses or time.monotonic() - began > PATIENCE / 2:
-                return f"{method} {path}, {name} as {kind}: {status} {str(told)[:200]}"
+            if status not in statuses or time.monotonic() - began > TIMEOUT / 2:
+                return f"{method} {path}, {name} as {kind}: {status} {str(content)[:200]}"
             return None
 
         takes = [(method, path) for method, path in usual if "requestBody" in described["paths"][path][method.lower()]]
@@ -324,7 +325,7 @@ def features(gateway, folder):
         bad = [one for one in found if one]
         check(not bad, f"{len(bad)} of {len(found)}:\n" + "\n".join(bad[:20]))
 
-    def raw_garbage_ends_only_its_own_connection():
+    def invalid_http_closes_only_its_connection():
         host, _, port = gateway.site.partition(":")
         auth = f"Authorization: Bearer {gateway.admin}\r\nHost: {gateway.site}\r\nConnection: close\r\n".encode()
         chance = random.Random(SEED)
@@ -341,30 +342,30 @@ def features(gateway, folder):
             chance.randbytes(4000),
         ]
         for request in raw:
-            with socket.create_connection((host, int(port)), PATIENCE) as connection:
+            with socket.create_connection((host, int(port)), TIMEOUT) as connection:
                 connection.sendall(request)
-                told = b""
+                content = b""
                 with contextlib.suppress(ConnectionError):
                     while chunk := connection.recv(65536):
-                        told += chunk
-            status = re.match(rb"HTTP/1\.[01] (\d)\d\d", told)
-            check(status and status[1] == b"4", f"{request[:60]}: {told[:200]}")
+                        content += chunk
+            status = re.match(rb"HTTP/1\.[01] (\d)\d\d", content)
+            check(status and status[1] == b"4", f"{request[:60]}: {content[:200]}")
         gateway.api("GET", "/status")
 
-    def calls_go_on():
+    def calls_still_work():
         gateway.api("PUT", "/endpoints/default/preset", {"preset": None})
         for name in gateway.tokens:
             session = Session(gateway, name)
             until(lambda: {"demo", "ref"} <= {tool.partition("__")[0] for tool in session.names()}, f"tools are missing for {name}")
         for session in gateway.sessions:
             result = session.ask("tools/call", {"name": "ref__get-sum", "arguments": {"a": 20, "b": 22}})
-            check("42" in result["content"][0]["text"], f"a wrong answer: {result}")
+            check("42" in result["content"][0]["text"], f"wrong result: {result}")
 
     def nothing_was_written_without_save():
         same(gateway.file.read_bytes(), gateway.original, "the file")
         check(gateway.api("GET", "/status")["configuration"]["problems"] == [], "the configuration has problems")
 
-    def what_is_saved_can_be_read_and_keeps_its_comments():
+    def saved_changes_are_valid_and_keep_comments():
         run_schemathesis(gateway, folder, "positive", EXAMPLES // 3, save=True)
         gateway.api("PUT", "/presets/saved?save=true", {"tools": ["demo/*", "!demo/add"]})
         gateway.api("PUT", "/endpoints/other/preset?save=true", {"preset": "saved"})
@@ -372,38 +373,38 @@ def features(gateway, folder):
         gateway.api("POST", "/servers?save=true", {"id": "new", "config": SPARE_SERVER})
         text = gateway.file.read_text()
         lost = [comment for comment in COMMENTS if comment not in text]
-        check(not lost, f"comments are gone: {lost}")
+        check(not lost, f"comments are missing: {lost}")
         checked = [gateway.narrows, "check", "--config", gateway.file]
-        done = subprocess.run(checked, env=gateway.environment, capture_output=True, text=True, timeout=PATIENCE)
-        check(done.returncode == 0, f"the file is not right: {done.stdout}{done.stderr}\n{text}")
+        done = subprocess.run(checked, env=gateway.environment, capture_output=True, text=True, timeout=TIMEOUT)
+        check(done.returncode == 0, f"the file is invalid: {done.stdout}{done.stderr}\n{text}")
         for word in ('"saved"', '"new"', '"disabled": true'):
             check(word in text, f"{word} is not in the file")
 
-    def the_gateway_stops_when_asked():
+    def the_gateway_stops_on_sigterm():
         gateway.process.send_signal(signal.SIGTERM)
-        same(gateway.process.wait(PATIENCE), 0, "the exit code")
-        check("panicked" not in Path(gateway.log.name).read_text(), "something panicked")
+        same(gateway.process.wait(TIMEOUT), 0, "the exit code")
+        check("panicked" not in Path(gateway.log.name).read_text(), "the gateway panicked")
 
     return [
-        the_description_is_the_one_of_the_documents,
+        the_description_matches_the_documents,
         every_operation_answers_as_described,
-        events_are_told_as_they_happen,
-        who_goes_away_makes_room_for_other_listeners,
-        nobody_comes_in_without_the_right_token,
-        garbage_is_refused_and_never_waited_for,
-        raw_garbage_ends_only_its_own_connection,
-        calls_go_on,
+        events_are_sent_immediately,
+        closed_listeners_make_room_for_others,
+        requests_without_the_admin_token_are_rejected,
+        garbage_is_rejected_without_delay,
+        invalid_http_closes_only_its_connection,
+        calls_still_work,
         nothing_was_written_without_save,
-        what_is_saved_can_be_read_and_keeps_its_comments,
-        the_gateway_stops_when_asked,
+        saved_changes_are_valid_and_keep_comments,
+        the_gateway_stops_on_sigterm,
     ]
 
 
 def run_schemathesis(gateway, folder, mode, examples, save):
-    """All of its checks on all operations but the endless one."""
+    """Runs all checks of Schemathesis on all operations except the endless one."""
     settings, report, log = (folder / f"{mode}.{kind}" for kind in ("toml", "json", "log"))
-    # Data that fits its description may still be no configuration, be about
-    # nothing that is there, or about something that is there already.
+    # A request that matches the schema may still have an invalid configuration, or
+    # address an object that is missing or already exists.
     settings.write_text(
         f"""
         [cache]
@@ -419,7 +420,7 @@ def run_schemathesis(gateway, folder, mode, examples, save):
     command = ["--config-file", settings, "run", DESCRIPTION, "--url", f"http://{gateway.site}"]
     command += ["--exclude-path", EVENTS, "--mode", mode, "--max-examples", examples]
     command += ["--phases", "examples,coverage,fuzzing", "--generation-deterministic", "--no-shrink"]
-    command += ["--request-timeout", PATIENCE, "--continue-on-failure", "--report-json-path", report, "--no-color"]
+    command += ["--request-timeout", TIMEOUT, "--continue-on-failure", "--report-json-path", report, "--no-color"]
     spare = Spare(gateway, save)
 
     @schemathesis.hook
@@ -434,35 +435,35 @@ def run_schemathesis(gateway, folder, mode, examples, save):
         with log.open("w") as lines, contextlib.redirect_stdout(lines), contextlib.redirect_stderr(lines):
             schemathesis.cli.schemathesis.main([str(word) for word in command], standalone_mode=False)
     except SystemExit:
-        # The report tells more than its exit code.
+        # The report has more information than the exit code.
         pass
     finally:
         schemathesis.hooks.unregister_all()
-    said = log.read_text()
-    check(report.exists(), said[-2000:])
-    told = json.loads(report.read_text())
-    check(told["complete"] and not told["errors"], f"it did not come to an end: {told['errors']}\n{said[-2000:]}")
-    same(told["operations"]["tested"], told["operations"]["total"] - 1, "the operations that were tried")
-    never = [name for name, phases in told["valid_rates"].items() if not any(rates["accepted"] for rates in phases.values())]
+    output = log.read_text()
+    check(report.exists(), output[-2000:])
+    results = json.loads(report.read_text())
+    check(results["complete"] and not results["errors"], f"the run is incomplete: {results['errors']}\n{output[-2000:]}")
+    same(results["operations"]["tested"], results["operations"]["total"] - 1, "the number of tested operations")
+    never = [name for name, phases in results["valid_rates"].items() if not any(rates["accepted"] for rates in phases.values())]
     check(not never, f"no request was accepted: {never}")
-    check(told["exit_code"] == 0 and not told["failures"], failures_of(said))
-    print(f"   {told['test_cases']['generated']} requests to {told['operations']['tested']} operations")
+    check(results["exit_code"] == 0 and not results["failures"], failures_of(output))
+    print(f"   {results['test_cases']['generated']} requests to {results['operations']['tested']} operations")
 
 
-def failures_of(said):
-    """The part of the output that is about what failed, without empty lines."""
-    part = re.search(r"=+ FAILURES =+\n(.*?)\n=+ [A-Z]+ =+", said, re.DOTALL)
-    return "\n".join(line for line in (part[1] if part else said).splitlines() if line.strip())
+def failures_of(output):
+    """Returns the part of the output about failures, without empty lines."""
+    part = re.search(r"=+ FAILURES =+\n(.*?)\n=+ [A-Z]+ =+", output, re.DOTALL)
+    return "\n".join(line for line in (part[1] if part else output).splitlines() if line.strip())
 
 
 def filled(path):
-    """A path about things that are there."""
+    """Fills in a path with existing objects."""
     known = {"id": "few" if "presets" in path else "demo", "name": "default", "number": "1"}
     return re.sub(r"\{(\w+)\}", lambda found: known[found[1]], path)
 
 
 def sample(method, path):
-    """A body that would be taken."""
+    """Returns a valid body for an operation."""
     if method not in ("PUT", "POST"):
         return None
     if path.endswith("/preset"):
@@ -499,14 +500,14 @@ def configuration(command, digests):
 
 
 def until(holds, why):
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while not holds():
         check(time.monotonic() < end, why)
         time.sleep(0.1)
 
 
 def same(found, wanted, what):
-    check(found == wanted, f"{what}: {str(found)[:800]} in place of {str(wanted)[:800]}")
+    check(found == wanted, f"{what}: {str(found)[:800]} instead of {str(wanted)[:800]}")
 
 
 def check(holds, why):
@@ -531,7 +532,7 @@ def main():
                 print(f"FAIL {name}: {error}", flush=True)
     finally:
         gateway.process.kill()
-        gateway.process.wait(PATIENCE)
+        gateway.process.wait(TIMEOUT)
     print(f"{len(wanted) - failed} passed, {failed} failed")
     sys.exit(1 if failed else 0)
 

@@ -1,7 +1,7 @@
-"""The Python SDK, 2.x, as a client. See ../README.md for the options.
+"""A driver for the Python SDK, 2.x. See ../README.md for the options.
 
-One more option: `--era auto` lets the SDK ask for the modern era first and fall
-back, as it does by default; `--era legacy`, the default here, goes straight to
+Additional option: with `--era auto`, the SDK tries the modern protocol era first and
+falls back, which is its default. With `--era legacy`, the default here, it starts with
 `initialize`.
 """
 
@@ -16,7 +16,7 @@ from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPDeprecationWarning
 
-# Sampling, roots, logging and subscriptions are what is tested here.
+# The deprecated features (sampling, roots, logging, subscriptions) are tested here.
 warnings.simplefilter("ignore", MCPDeprecationWarning)
 
 
@@ -43,8 +43,8 @@ class Driver(Features):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--era", choices=["legacy", "auto"], default="legacy")
-    way = parser.add_mutually_exclusive_group(required=True)
-    way.add_argument("--http")
-    way.add_argument("--sse")
-    way.add_argument("--stdio", nargs=argparse.REMAINDER)
+    transport = parser.add_mutually_exclusive_group(required=True)
+    transport.add_argument("--http")
+    transport.add_argument("--sse")
+    transport.add_argument("--stdio", nargs=argparse.REMAINDER)
     run(Driver, parser)

@@ -1,7 +1,7 @@
-"""The Python SDK, 1.x, as a client. See ../README.md for the options.
+"""A driver for the Python SDK, 1.x. See ../README.md for the options.
 
-It is the last generation with a WebSocket transport, and it speaks no modern
-era at all.
+This is the last major version with a WebSocket transport. It does not support the
+modern protocol era.
 """
 
 import argparse
@@ -17,12 +17,12 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.websocket import websocket_client
 
-# The SDK calls its WebSocket transport deprecated, and it is tested here.
+# The SDK has deprecated its WebSocket transport, which is tested here.
 warnings.simplefilter("ignore", DeprecationWarning)
 
 
 class Driver(Features):
-    # This SDK stops waiting for a cancelled call and never tells the server.
+    # This SDK does not notify the server when a call is cancelled.
     names = [name for name in Features.names if name != "cancel"]
 
     @asynccontextmanager
@@ -48,9 +48,9 @@ class Driver(Features):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    way = parser.add_mutually_exclusive_group(required=True)
-    way.add_argument("--http")
-    way.add_argument("--sse")
-    way.add_argument("--ws")
-    way.add_argument("--stdio", nargs=argparse.REMAINDER)
+    transport = parser.add_mutually_exclusive_group(required=True)
+    transport.add_argument("--http")
+    transport.add_argument("--sse")
+    transport.add_argument("--ws")
+    transport.add_argument("--stdio", nargs=argparse.REMAINDER)
     run(Driver, parser)

@@ -1,8 +1,8 @@
-"""The Python SDK, 2.x, as a client of a lazy endpoint. Usage:
+"""Tests a lazy endpoint with the Python SDK, 2.x. Usage:
 
     python exposure.py EXPECTED --http URL
 
-EXPECTED has what `lib/exposure.mjs` made of the servers.
+EXPECTED has the lists from `lib/exposure.mjs`.
 """
 
 import argparse
@@ -33,8 +33,8 @@ class Exposure:
     async def inspect(self):
         known = self.expected["catalogue"]["files"]["tools"]
         server = await self.call("inspect", {"server_name": "files"})
-        told = [(entry["server_name"], entry["name"]) for entry in server["structuredContent"]["result"]]
-        same(told, [("files", tool["name"]) for tool in known], "the tools")
+        listed = [(entry["server_name"], entry["name"]) for entry in server["structuredContent"]["result"]]
+        same(listed, [("files", tool["name"]) for tool in known], "the tools")
         tool = await self.call("inspect", {"server_name": "ev", "tool_name": "echo"})
         schema = tool["structuredContent"]["result"]["input_schema"]
         same(schema, "{message: string /* Message to echo */}", "the schema")

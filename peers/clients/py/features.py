@@ -1,8 +1,8 @@
-"""What a Python driver tries, whichever SDK it drives; see ../README.md.
+"""The features that Python drivers test, for both major versions of the SDK; see ../README.md.
 
-A driver makes a class of `Features` whose `client()` is a context with the
-session of its SDK, and hands it to `run`. The generations of the SDK differ in
-how they name fields in Python; on the wire they agree, so fields are read there.
+A driver derives a class from `Features` whose `client()` is a context manager for a
+session, and passes it to `run`. The versions of the SDK use different field names in
+Python but the same ones on the wire, so fields are read from the wire format.
 """
 
 import json
@@ -18,7 +18,7 @@ DEADLINE_S = 20
 
 
 class Features:
-    # In the order they run.
+    # In the order in which they run.
     names = [
         "list",
         "call",
@@ -45,7 +45,7 @@ class Features:
         self.logs = []
 
     def callbacks(self):
-        """How the client answers and listens: arguments of both SDKs' sessions."""
+        """Returns the callbacks of the client, which are arguments of both SDKs' sessions."""
         return {
             "sampling_callback": self.on_sampling,
             "elicitation_callback": self.on_elicitation,
@@ -72,7 +72,7 @@ class Features:
         self.logs.append(params)
 
     async def on_message(self, message):
-        # The 1.x SDK wraps a notification in a type for all of them.
+        # The 1.x SDK wraps notifications in a union type.
         notice = getattr(message, "root", message)
         if isinstance(notice, types.ResourceUpdatedNotification):
             self.updated.append(str(notice.params.uri))
@@ -94,7 +94,7 @@ class Features:
         check(wanted["uri"] in listed, f"{wanted['uri']} is not listed")
         result = await client.read_resource(wanted["uri"])
         contains(result, wanted["contains"])
-        check(str(result.contents[0].uri) == wanted["uri"], f"the contents have another address: {result.contents[0].uri}")
+        check(str(result.contents[0].uri) == wanted["uri"], f"the contents have another URI: {result.contents[0].uri}")
 
     async def prompt(self, client):
         wanted = self.profile["prompt"]
@@ -118,16 +118,16 @@ class Features:
     async def sampling(self, client):
         wanted = self.profile["sampling"]
         contains(await self.call_tool(client, wanted), MODEL_ANSWER)
-        check(any(wanted["asked"] in asked.model_dump_json() for asked in self.sampled), "the question was another one")
+        check(any(wanted["asked"] in asked.model_dump_json() for asked in self.sampled), "the sampling request has another question")
 
     async def elicitation(self, client):
         wanted = self.profile["elicitation"]
         contains(await self.call_tool(client, wanted), wanted["contains"])
-        check(len(self.elicited) == 1, f"asked {len(self.elicited)} times")
+        check(len(self.elicited) == 1, f"{len(self.elicited)} elicitation requests")
 
     async def roots(self, client):
         contains(await self.call_tool(client, self.profile["roots"]), ROOT)
-        check(self.roots_asked > 0, "the server never asked for the roots")
+        check(self.roots_asked > 0, "the server never requested the roots")
 
     async def progress(self, client):
         wanted = self.profile["progress"]
@@ -137,10 +137,10 @@ class Features:
             notices.append(progress)
 
         await self.call_tool(client, wanted, on_progress)
-        # The SDK hands a notice to a task of its own, which may run after the result.
-        await until(lambda: len(notices) >= wanted["notices"], f"{len(notices)} notices: {notices}")
-        check(len(notices) == wanted["notices"], f"{len(notices)} notices: {notices}")
-        check(notices == sorted(set(notices)), f"not rising: {notices}")
+        # The SDK handles a notification in a separate task, which may run after the result.
+        await until(lambda: len(notices) >= wanted["notices"], f"{len(notices)} notifications: {notices}")
+        check(len(notices) == wanted["notices"], f"{len(notices)} notifications: {notices}")
+        check(notices == sorted(set(notices)), f"progress does not increase: {notices}")
 
     async def cancel(self, client):
         wanted = self.profile["cancel"]
@@ -154,16 +154,16 @@ class Features:
         with anyio.CancelScope() as scope:
 
             async def on_progress(_progress, _total, _message):
-                # Cancelled once the server is known to be at work on it.
+                # Cancels when progress shows that the server is processing the call.
                 scope.cancel()
 
             await self.call_tool(client, wanted, on_progress)
             answered = True
-        check(not answered, "the call was answered all the same")
+        check(not answered, "the call was answered despite the cancellation")
         if before is not None:
             end = anyio.current_time() + DEADLINE_S / 2
             while await count() != before + 1:
-                check(anyio.current_time() < end, "the server never saw the cancellation")
+                check(anyio.current_time() < end, "the server did not receive the cancellation")
                 await anyio.sleep(0.02)
         await self.call(client)
 
@@ -185,7 +185,7 @@ class Features:
         return self.named(name, [prompt.name for prompt in await pages(client.list_prompts, "prompts")])
 
     def named(self, name, published):
-        """The published name: as it is, under the wanted server, or under the only one that has it."""
+        """Returns the listed name: the exact name, or the only one with a prefix."""
         if name in published:
             return name
         server = self.options.server
@@ -193,7 +193,7 @@ class Features:
             found = [entry for entry in published if entry == f"{server}__{name}"]
         else:
             found = [entry for entry in published if entry.endswith(f"__{name}")]
-        check(len(found) == 1, f"{name} is published as {found} among {len(published)} names")
+        check(len(found) == 1, f"{name} matches {found} among {len(published)} names")
         return found[0]
 
 
@@ -231,7 +231,7 @@ async def until(holds, why):
 
 
 def run(features, parser):
-    """Runs the features over the transport that the options name, and exits."""
+    """Runs the features over the transport in the options, and exits."""
     parser.add_argument("--profile", default="everything")
     parser.add_argument("--server")
     parser.add_argument("--skip", type=lambda text: text.split(","), default=[])

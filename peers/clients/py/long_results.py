@@ -1,9 +1,9 @@
-"""The Python SDK, 2.x, as a client that gets results within budgets and reads
-back what was cut. Usage:
+"""Tests result budgets with the Python SDK, 2.x: reads long results and recovers what
+was cut. Usage:
 
     python long_results.py EXPECTED --http URL
 
-EXPECTED has `budget`, the `features` to try, and what `lib/long-texts.mjs` wrote.
+EXPECTED has `budget`, the `features` to test, and the texts from `lib/long-texts.mjs`.
 """
 
 import argparse
@@ -26,7 +26,7 @@ class LongResults:
         self.client = client
         self.expected = expected
         self.budget = expected["budget"]
-        # As bytes: text files are read with their line ends changed.
+        # Read as bytes, because reading as text would change line ends.
         self.log_text = Path(expected["log"]["path"]).read_bytes().decode()
         self.rows_text = Path(expected["rows"]["path"]).read_bytes().decode()
         self.tools = []
@@ -43,8 +43,8 @@ class LongResults:
     async def log(self):
         result = await self.call("fs__read_text_file", {"path": self.expected["log"]["path"]})
         left = self.fits(result)
-        check(result.get("structuredContent") is None, "the other half is there, and whole")
-        receipt = self.told(result)
+        check(result.get("structuredContent") is None, "the uncut structured content is present")
+        receipt = self.receipt_of(result)
         same((await self.recovered({"prune_id": receipt}))[0], self.log_text, "the log by pages")
 
         filled, count = [], 0
@@ -56,7 +56,7 @@ class LongResults:
                 count += 1
             elif not line.startswith("⟦"):
                 filled.append(line)
-        check(count > 0, "nothing is said to be cut")
+        check(count > 0, "no marker for cut lines")
         same("\n".join(filled), self.log_text, "the log by its markers")
 
         query = self.expected["query"]
@@ -69,19 +69,19 @@ class LongResults:
     async def json(self):
         result = await self.call("fs__read_text_file", {"path": self.expected["rows"]["path"]})
         left = self.fits(result)
-        check(str(self.expected["rows"]["count"]) in left and "⟦cut rows " in left, "no rows are said to be cut")
-        text, _ = await self.recovered({"prune_id": self.told(result)})
+        check(str(self.expected["rows"]["count"]) in left and "⟦cut rows " in left, "no marker for cut rows")
+        text, _ = await self.recovered({"prune_id": self.receipt_of(result)})
         same(text, self.rows_text, "the JSON")
 
     async def models(self):
         book = await self.call("long__order_book", {})
         self.fits(book)
-        text, _ = await self.recovered({"prune_id": self.told(book)})
+        text, _ = await self.recovered({"prune_id": self.receipt_of(book)})
         orders = json.loads(text)
-        check(len(orders["orders"]) == orders["total"], "not all orders came back")
+        check(len(orders["orders"]) == orders["total"], "not all orders were recovered")
         listed = await self.call("long__order_list", {})
         self.fits(listed)
-        check(listed.get("structuredContent") is None, "the other half is there, and whole")
+        check(listed.get("structuredContent") is None, "the uncut structured content is present")
 
     async def pictures(self):
         known = (await self.call("long__screenshot_data", {}))["content"][0]["text"]
@@ -97,25 +97,25 @@ class LongResults:
         return result
 
     def fits(self, result):
-        """All texts together, and not much less than allowed."""
+        """Checks that all texts together fit the budget and use at least half of it."""
         text = "".join(item.get("text", "") for item in result["content"])
-        check(self.budget / 2 < len(text) <= self.budget, f"{len(text)} characters in a budget of {self.budget}")
+        check(self.budget / 2 < len(text) <= self.budget, f"{len(text)} characters with a budget of {self.budget}")
         return text
 
-    def told(self, result):
+    def receipt_of(self, result):
         receipt = (result.get("_meta") or {}).get("narrows/receipt")
         check(receipt and receipt["prune_id"].startswith("prn_"), f"the receipt is {str(receipt)[:300]}")
         check(receipt["chars"]["after"] <= self.budget < receipt["chars"]["before"], f"{receipt['chars']}")
         return receipt["prune_id"]
 
     async def recovered(self, asked):
-        """Asks for a part, page after page."""
+        """Recovers a text page by page."""
         text, ask = "", asked
         while True:
             result = await self.call(TOOL, ask)
             page = result["content"][0]["text"]
             check(len(page) <= self.budget, f"a page has {len(page)} characters")
-            # The first line is about the page.
+            # The first line describes the page.
             text += page.partition("\n")[2]
             facts = result["_meta"]["narrows/selection"]
             cursor = facts.get("next_cursor")
@@ -128,7 +128,7 @@ class LongResults:
         while uri:
             result = wire(await self.client.read_resource(uri))
             parts.append(result["contents"][0]["text"])
-            check(len(parts[-1]) <= self.budget, "a part is over the budget")
+            check(len(parts[-1]) <= self.budget, "a part exceeds the budget")
             uri = (result.get("_meta") or {}).get("narrows/next")
         check(len(parts) > 5, f"{len(parts)} parts")
         return "".join(parts)

@@ -1,8 +1,7 @@
-"""A server of the Python SDK, 2.x, whose results are long, over stdin and stdout.
+"""A server of the Python SDK, 2.x, on stdin and stdout, with long results.
 
-What an SDK makes of a function's result is not what one would write by hand: a
-model becomes indented JSON and structured content with an output schema, a list
-becomes as many text blocks as it has items.
+The SDK converts the results of functions: a model becomes indented JSON and structured
+content with an output schema, and a list becomes one text block per item.
 """
 
 import base64
@@ -30,26 +29,26 @@ class Orders(BaseModel):
 
 @server.tool()
 def order_book() -> Orders:
-    """All orders in one object, as an API answers."""
+    """Returns all orders in one object, like a response of an API."""
     return Orders(total=ORDERS, orders=orders(ORDERS))
 
 
 @server.tool()
 def order_list() -> list[Order]:
-    """The orders as a list."""
+    """Returns the orders as a list."""
     return orders(ORDERS)
 
 
 @server.tool(structured_output=False)
 def screenshot(lines: int) -> list[Image | Audio | str]:
-    """A picture and a sound of 300 kB in base64 each, and so many lines of text."""
+    """Returns a picture and a sound of 300 kB in base64 each, and the given number of text lines."""
     text = "\n".join(f"{line}: what the picture shows, Σκύλλα" for line in range(1, lines + 1))
     return [Image(data=noise(1), format="png"), text, Audio(data=noise(2), format="wav")]
 
 
 @server.tool(structured_output=False)
 def screenshot_data() -> str:
-    """A few letters of the base64 of both, to tell whether they came whole."""
+    """Returns the first and last characters of both in base64, to check that they arrive complete."""
     ends = [base64.b64encode(noise(seed)).decode() for seed in (1, 2)]
     return " ".join(f"{len(data)}:{data[:30]}:{data[-30:]}" for data in ends)
 

@@ -1,8 +1,8 @@
-"""The parsers of Prometheus' own Python library as readers of `/metrics`. Usage:
+"""Reads `/metrics` with the parsers of Prometheus' Python library. Usage:
 
     python metrics.py BASE_URL SERVER
 
-SERVER is behind the gateway at BASE_URL; nothing else need be using it.
+SERVER is a server of the gateway at BASE_URL.
 """
 
 import http.client
@@ -59,7 +59,7 @@ def features(base, server):
         check(response.status == 200, f"status {response.status}: {text[:300]}")
         kind = response.headers["content-type"]
         connection.close()
-        check(kind.startswith(accept.split(";")[0]), f"not what was asked for: {kind}")
+        check(kind.startswith(accept.split(";")[0]), f"wrong content type: {kind}")
         return text
 
     def classic():
@@ -74,17 +74,17 @@ def features(base, server):
     def the_classic_parser_reads_it():
         families = classic()
         check_families(families)
-        check(not any(family.type in ("unknown", "untyped") for family in families), "something has no type")
+        check(not any(family.type in ("unknown", "untyped") for family in families), "a family has no type")
 
     def the_openmetrics_parser_reads_it():
         check_families(openmetrics())
 
-    def both_say_the_same():
-        told = [
+    def both_formats_agree():
+        descriptions = [
             {(family.name, family.type, family.documentation) for family in families}
             for families in (classic(), openmetrics())
         ]
-        same(*told, "the families")
+        same(*descriptions, "the families")
         same(series(classic()), series(openmetrics()), "the series")
 
     def counters_only_grow():
@@ -92,19 +92,19 @@ def features(base, server):
         before = counted(openmetrics())
         for _ in range(10):
             gateway.ask("tools/list")
-            gateway.ask("tools/call", {"name": "nobody's"})
+            gateway.ask("tools/call", {"name": "unknown"})
         after = counted(openmetrics())
         gateway.close()
         shrunk = [name for name, value in before.items() if after.get(name, -1) < value]
-        check(not shrunk, f"smaller than before: {shrunk}")
+        check(not shrunk, f"counters that decreased: {shrunk}")
         failed = labelled("narrows_requests_total", endpoint="default", method="tools/call", outcome="client")
         same(after[failed] - before.get(failed, 0), 10, "the failed calls")
 
-    def what_is_made_up_makes_no_series():
-        doors = ["/mcp", f"/servers/{server}/mcp"]
-        gateways = [Gateway(base, door) for door in doors]
+    def invented_names_add_no_series():
+        paths = ["/mcp", f"/servers/{server}/mcp"]
+        gateways = [Gateway(base, path) for path in paths]
 
-        def both_doors(number):
+        def call_both(number):
             for gateway in gateways:
                 gateway.ask("tools/call", {"name": f"made-up-{number}", "arguments": {}})
                 gateway.ask(f"made/up-{number}")
@@ -114,11 +114,11 @@ def features(base, server):
             gateway.post(f"/api/mcp-gateway/{server}/rpc", f"made/up-{number}")
             gateway.post(f"/api/mcp-gateway/made-up-{number}/rpc", "tools/list")
 
-        both_doors(0)
+        call_both(0)
         before = series(openmetrics())
-        # What a server answers by itself takes longest, and makes no other series.
+        # Fewer of these, because calls that reach the server take longest.
         for number in range(1, 200):
-            both_doors(number)
+            call_both(number)
 
         def many(part):
             gateway = Gateway(base)
@@ -134,14 +134,14 @@ def features(base, server):
         for gateway in gateways:
             gateway.close()
         same(after, before, f"the series after {MADE_UP} names")
-        check(not any("made" in str(one) for one in after), "a name is in a label")
+        check(not any("made" in str(one) for one in after), "an invented name is in a label")
 
     return [
         the_classic_parser_reads_it,
         the_openmetrics_parser_reads_it,
-        both_say_the_same,
+        both_formats_agree,
         counters_only_grow,
-        what_is_made_up_makes_no_series,
+        invented_names_add_no_series,
     ]
 
 
@@ -151,10 +151,10 @@ def check_families(families):
     check(len(names) > 20, f"only {names}")
     for family in families:
         check(family.documentation, f"{family.name} has no help")
-        check(family.name.startswith(("narrows_", "process_")), f"a strange name: {family.name}")
+        check(family.name.startswith(("narrows_", "process_")), f"unexpected name: {family.name}")
         if family.type == "counter":
             check(all(sample.name == f"{family.name}_total" for sample in family.samples), f"no totals: {family.name}")
-            check(all(sample.value >= 0 for sample in family.samples), f"below nought: {family.name}")
+            check(all(sample.value >= 0 for sample in family.samples), f"negative: {family.name}")
         if family.type == "histogram":
             check_histogram(family)
 
@@ -196,7 +196,7 @@ def same(found, wanted, what):
         return
     if isinstance(found, set):
         found, wanted = sorted(found - wanted)[:5], sorted(wanted - found)[:5]
-    check(False, f"{what}: {str(found)[:500]} in place of {str(wanted)[:500]}")
+    check(False, f"{what}: {str(found)[:500]} instead of {str(wanted)[:500]}")
 
 
 def check(holds, why):
@@ -207,7 +207,7 @@ def check(holds, why):
 def main():
     base, server = sys.argv[1:]
     failed = 0
-    # Times of calls are told once there was a call.
+    # The histogram of calls appears after the first call.
     Gateway(base).post(f"/api/mcp-gateway/{server}/rpc", "tools/list")
     wanted = features(base, server)
     for feature in wanted:

@@ -1,8 +1,8 @@
-"""Tools over plain JSON-RPC: a request is POSTed to /rpc and the response is its
-answer; no session, no stream, nothing but three methods. The JSON-RPC is the
-package json-rpc's, which answers -32601 to every other method.
+"""A server with tools over plain JSON-RPC: requests are POSTed to /rpc. It has no
+sessions and no streams, and implements three methods. JSON-RPC is handled by the package
+json-rpc, which answers -32601 to all other methods.
 
-It takes any free port and prints `listening http://127.0.0.1:PORT`.
+It listens on a free port and prints `listening http://127.0.0.1:PORT`.
 """
 
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

@@ -1,6 +1,6 @@
 """A server of the Python SDK, 1.x, over WebSocket at /ws and over SSE at /sse.
 
-It offers what the profile `strait` asks for, takes any free port and prints
+It implements the profile `strait`, listens on a free port and prints
 `listening http://127.0.0.1:PORT`.
 """
 
@@ -20,7 +20,7 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Mount, Route, WebSocketRoute
 
-# The SDK calls its WebSocket transport deprecated, and it is what is served here.
+# The SDK has deprecated its WebSocket transport, which is used here.
 warnings.simplefilter("ignore", DeprecationWarning)
 
 NOTHING = {"type": "object", "properties": {}}
@@ -29,12 +29,12 @@ TEXTS = {CHART: "The strait of Messina, three kilometres wide.", TIDE: "The tide
 SHIPS = ["Argo", "Pequod"]
 
 server = Server("strait")
-# Seen over all sessions: a gateway may ask through another one than it cancelled in.
+# Counted for all sessions, because a gateway may read the count in another session.
 cancelled = 0
 
 
-# The tools. A tool gets the SDK's context of the request and its arguments; what
-# documents it here describes it to the client.
+# The tools. A tool gets the SDK's context of the request and its arguments. Its
+# docstring is its description for clients.
 
 
 async def echo(_context, message):
@@ -88,7 +88,7 @@ async def wait(context):
     except anyio.get_cancelled_exc_class():
         cancelled += 1
         raise
-    return "Nobody cancelled this call"
+    return "This call was not cancelled"
 
 
 async def waits_cancelled(_context):
@@ -129,7 +129,7 @@ TOOLS = {
 }
 
 
-# What the SDK calls.
+# The handlers that the SDK calls.
 
 
 @server.list_tools()
@@ -155,7 +155,7 @@ async def read_resource(uri):
 
 @server.subscribe_resource()
 async def subscribe_resource(_uri):
-    """Nothing to remember: `turn` tells its own session, subscribed or not."""
+    """Does nothing: `turn` notifies its own session, with or without a subscription."""
 
 
 @server.unsubscribe_resource()
@@ -190,7 +190,7 @@ async def set_logging_level(_level):
 
 async def serve(streams):
     options = server.create_initialization_options()
-    # The SDK never says that it can, even with a handler for it.
+    # The SDK does not announce this capability, even if there is a handler.
     options.capabilities.resources.subscribe = True
     await server.run(*streams, options)
 

@@ -1,13 +1,13 @@
-// What servers offer to the TypeScript SDK when no gateway stands between.
+// Lists the tools of servers with the TypeScript SDK, without a gateway.
 import { peer, transportTo } from "./transports.mjs";
 
 const { Client } = peer("@modelcontextprotocol/sdk/client/index.js");
 const types = peer("@modelcontextprotocol/sdk/types.js");
 
 /**
- * By server `{ instructions, tools }`, and the results of `calls`, which are
- * `[SERVER, TOOL, ARGUMENTS]`. Servers may offer more to a client that has roots.
- * Tools that run only as tasks are left out, as on endpoints that join servers.
+ * Returns `{ instructions, tools }` by server, and the results of `calls`, which have the
+ * form `[SERVER, TOOL, ARGUMENTS]`. Servers may list more tools for a client with roots.
+ * Tools that run only as tasks are left out, as on endpoints that combine servers.
  */
 export async function offered(mcpServers, { calls = [], roots = false } = {}) {
   const results = [];

@@ -1,13 +1,13 @@
-// A gateway that is changed while sessions of the TypeScript SDK use it: presets
-// are switched, servers switched off, on and restarted, files saved, in the
-// order that a seed gives. Usage:
+// Changes the configuration of a gateway while sessions of the TypeScript SDK use it:
+// switches presets, disables, enables and restarts servers, and saves files, in an
+// order that depends on a seed. Usage:
 //
 //   node change.mjs NARROWS FOLDER [SEED [CHANGES [SESSIONS]]]
 //
-// What each session must see follows from a model of presets and servers that
-// shares nothing with the gateway. At the end every session lists exactly that;
-// every notice was due; every call was answered once, by the server it was
-// meant for, or refused and never carried out.
+// An independent model of presets and servers computes the tools that each session must
+// list. At the end, every session lists exactly these tools and has received no
+// superfluous notification. Every call was answered once by the right server, or was
+// rejected and not carried out.
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -24,8 +24,8 @@ const { ToolListChangedNotificationSchema } = peer("@modelcontextprotocol/sdk/ty
 const [narrows, folder, seed = "1", changes = "100", sessionCount = "16"] = process.argv.slice(2);
 const LIMIT = 30_000;
 const SERVERS = ["a", "b", "c", "d"];
-/** What may be refused while things change, and never more. */
-const DUE = new Set(["not_allowed", "unknown_tool", "upstream_unavailable"]);
+/** The only errors that are allowed during changes. */
+const ALLOWED_ERRORS = new Set(["not_allowed", "unknown_tool", "upstream_unavailable"]);
 
 const random = mulberry32(Number(seed));
 const pick = (list) => list[Math.floor(random() * list.length)];
@@ -35,7 +35,7 @@ process.env.XDG_RUNTIME_DIR = join(folder, "run");
 mkdirSync(process.env.XDG_RUNTIME_DIR, { recursive: true, mode: 0o700 });
 writeFileSync(ledger, "");
 
-/** What the gateway was told; the only source of what sessions must see. */
+/** The state that was sent to the gateway, from which the expected lists are computed. */
 const model = {
   enabled: Object.fromEntries(SERVERS.map((id) => [id, true])),
   presets: { all: ["*/*"], half: ["*/alpha", "*/beta"], few: ["a/*", "!a/delta", "c/gamma"], none: [] },
@@ -54,16 +54,16 @@ const outcomes = new Map();
 
 const features = {
   async "sessions open"() {
-    const doors = ["mcp", "mcp", "mcp/other", "servers/b/mcp"];
-    for (let n = 0; n < Number(sessionCount); n++) sessions.push(await open(doors[n % doors.length]));
-    const { sessions: told } = await api("GET", "sessions");
-    check(told.length === sessions.length, `${told.length} sessions are told`);
-    // In the order in which they were opened.
-    told.forEach(({ number }, n) => (sessions[n].number = number));
+    const paths = ["mcp", "mcp", "mcp/other", "servers/b/mcp"];
+    for (let n = 0; n < Number(sessionCount); n++) sessions.push(await open(paths[n % paths.length]));
+    const { sessions: listed } = await api("GET", "sessions");
+    check(listed.length === sessions.length, `${listed.length} sessions are listed`);
+    // Sessions are listed in the order in which they were opened.
+    listed.forEach(({ number }, n) => (sessions[n].number = number));
     for (const session of sessions) session.load = load(session);
   },
 
-  async "every change is seen by whom it concerns, and by nobody else"() {
+  async "only the sessions that a change affects are notified"() {
     for (let n = 0; n < Number(changes); n++) {
       const before = sessions.map(expected);
       const change = pick(CHANGES);
@@ -75,25 +75,25 @@ const features = {
     }
   },
 
-  async "changes that come at once end in the last one"() {
+  async "the last of several quick changes takes effect"() {
     for (let round = 0; round < 5; round++) {
       for (let n = 0; n < 6; n++) {
         history.push(await pick(CHANGES)());
-        // How many of them a session is told of is the gateway's choice.
+        // The gateway may combine the notifications of several changes.
         for (const session of sessions) session.due = Infinity;
       }
       await settled(`after the burst ${history.slice(-6).join(", ")}`);
     }
   },
 
-  async "calls end"() {
+  async "all calls are answered"() {
     calling = false;
     const all = Promise.all(sessions.map(({ load }) => load));
-    await within(all, "calls are still without an answer");
-    check(callNumber === outcomes.size, `${callNumber} calls, ${outcomes.size} answers`);
+    await within(all, "some calls have no response");
+    check(callNumber === outcomes.size, `${callNumber} calls, ${outcomes.size} responses`);
   },
 
-  async "no call was lost, doubled or sent to another server"() {
+  async "no call was lost, duplicated or misrouted"() {
     const written = new Map();
     for (const line of readFileSync(ledger, "utf8").trimEnd().split("\n")) {
       const [server, tool, call] = line.split(" ");
@@ -106,24 +106,24 @@ const features = {
       if (text !== undefined) {
         fine += 1;
         check(text === `${wanted} ${call}`, `call ${call} to ${wanted} was answered ${text}`);
-        check(found.length === 1 && found[0] === wanted, `call ${call} to ${wanted} is written as ${found}`);
+        check(found.length === 1 && found[0] === wanted, `call ${call} to ${wanted} is recorded as ${found}`);
       } else {
         refused += 1;
-        check(DUE.has(error.code), `call ${call} to ${wanted} failed: ${error.code} ${error.message}`);
-        check(found.length === 0, `call ${call} was refused (${error.code}) and carried out`);
+        check(ALLOWED_ERRORS.has(error.code), `call ${call} to ${wanted} failed: ${error.code} ${error.message}`);
+        check(found.length === 0, `call ${call} was rejected (${error.code}) but carried out`);
       }
     }
     check(fine > Number(changes), `only ${fine} calls were carried out`);
-    console.log(`   ${history.length} changes, ${fine} calls carried out, ${refused} refused while things changed`);
+    console.log(`   ${history.length} changes, ${fine} calls carried out, ${refused} rejected during changes`);
   },
 
-  async "the gateway stops when asked"() {
+  async "the gateway stops on SIGTERM"() {
     for (const { client } of sessions) await client.close();
-    check(await stop(gateway.child), "it did not");
+    check(await stop(gateway.child), "the gateway had to be killed");
   },
 };
 
-/** Each does one change, to the gateway and to the model, and tells it. */
+/** Each function makes one change to the gateway and the model, and returns its description. */
 const CHANGES = [
   async function switchInFile() {
     model.endpoints.default = pick([null, ...Object.keys(model.presets)]);
@@ -165,15 +165,15 @@ const CHANGES = [
 
 process.exitCode = await tryAll(features);
 
-/** A session with its own account of what it was told. */
-async function open(door) {
+/** Opens a session that records its notifications and lists. */
+async function open(path) {
   const client = new Client({ name: `changing-${sessions.length}`, version: "1" }, { capabilities: {} });
-  const session = { door, client, preset: null, notices: 0, due: 0, tools: [] };
+  const session = { path, client, preset: null, notices: 0, due: 0, tools: [] };
   client.setNotificationHandler(ToolListChangedNotificationSchema, async () => {
     session.notices += 1;
     await relist(session);
   });
-  await client.connect(new StreamableHTTPClientTransport(new URL(`${base}/${door}`)));
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${base}/${path}`)));
   await relist(session);
   return session;
 }
@@ -183,9 +183,9 @@ async function relist(session) {
   session.tools = tools.map(({ name }) => name).filter((name) => name !== "recover_text");
 }
 
-/** Calls tools that it was told of, one after the other. */
+/** Calls the listed tools of a session, one after the other. */
 async function load(session) {
-  // Of its own, so that the order of changes is the seed's alone.
+  // A separate generator, so that the order of changes depends only on the seed.
   const random = mulberry32(Number(seed) + session.number);
   const pick = (list) => list[Math.floor(random() * list.length)];
   while (calling) {
@@ -194,7 +194,7 @@ async function load(session) {
       continue;
     }
     const name = pick(session.tools);
-    const wanted = session.door.startsWith("servers/") ? `b ${name}` : name.replace("__", " ");
+    const wanted = session.path.startsWith("servers/") ? `b ${name}` : name.replace("__", " ");
     const call = `${sessions.indexOf(session)}-${(callNumber += 1)}`;
     try {
       const { content } = await session.client.callTool({ name, arguments: { call, ms: Math.floor(random() * 30) } });
@@ -205,37 +205,37 @@ async function load(session) {
   }
 }
 
-/** Waits until every session lists what it must, and was told as often as was due. */
+/** Waits until every session has the expected list and number of notifications. */
 async function settled(when) {
   const end = Date.now() + LIMIT;
-  let odd;
+  let pending;
   do {
     await sleep(10);
-    odd = sessions.filter((session) => {
+    pending = sessions.filter((session) => {
       const right = session.tools.join() === expected(session).join();
       return !right || (Number.isFinite(session.due) && session.notices < session.due);
     });
-  } while (odd.length > 0 && Date.now() < end);
-  for (const session of odd) {
-    const seen = `${session.notices} notices of ${session.due}, lists ${session.tools}, must list ${expected(session)}`;
-    throw new Error(`${when}: session ${session.number} at ${session.door}: ${seen}`);
+  } while (pending.length > 0 && Date.now() < end);
+  for (const session of pending) {
+    const seen = `${session.notices} of ${session.due} notifications, lists ${session.tools}, must list ${expected(session)}`;
+    throw new Error(`${when}: session ${session.number} at ${session.path}: ${seen}`);
   }
   for (const session of sessions) {
     if (!Number.isFinite(session.due)) {
       session.due = session.notices;
       continue;
     }
-    const seen = `${session.notices} notices of ${session.due}`;
-    check(session.notices === session.due, `${when}: session ${session.number} at ${session.door}: ${seen}`);
+    const seen = `${session.notices} of ${session.due} notifications`;
+    check(session.notices === session.due, `${when}: session ${session.number} at ${session.path}: ${seen}`);
   }
 }
 
-/** Waits until the gateway has taken up what it was told. A file is read a moment
- * after it was saved: one that nobody sees anything of would come into force
- * together with the next change, or after it, and that is told twice. */
+/** Waits until a change has taken effect. Files are read shortly after they are saved. A change
+ * that affects no session could otherwise take effect together with the next one, or after
+ * it, and cause a second notification. */
 async function inForce(change) {
   const end = Date.now() + LIMIT;
-  const told = async () => {
+  const isInForce = async () => {
     const { servers } = await api("GET", "servers");
     const { presets } = await api("GET", "presets");
     const { endpoints } = await api("GET", "endpoints");
@@ -245,18 +245,18 @@ async function inForce(change) {
       endpoints.every(({ name, preset }) => !(name in model.endpoints) || preset === model.endpoints[name])
     );
   };
-  let is = await told();
-  while (!is && Date.now() < end) {
+  let done = await isInForce();
+  while (!done && Date.now() < end) {
     await sleep(10);
-    is = await told();
+    done = await isInForce();
   }
-  check(is, `${change} did not come into force`);
+  check(done, `${change} did not take effect`);
 }
 
-/** The tools that a session must see, in the order of the servers. */
-function expected({ door, preset }) {
-  const single = door.startsWith("servers/");
-  const endpoint = door === "mcp/other" ? "other" : "default";
+/** Returns the tools that a session must list, in the order of the servers. */
+function expected({ path, preset }) {
+  const single = path.startsWith("servers/");
+  const endpoint = path === "mcp/other" ? "other" : "default";
   const id = preset ?? model.endpoints[endpoint];
   const rules = id === null ? ["*/*"] : model.presets[id];
   const servers = single ? ["b"] : SERVERS.filter((server) => model.enabled[server]);
@@ -264,7 +264,7 @@ function expected({ door, preset }) {
   return names.map(([server, tool]) => (single ? tool : `${server}__${tool}`));
 }
 
-/** The last rule that matches decides. */
+/** Applies the rules of a preset: the last matching rule decides. */
 function allowed(rules, server, tool) {
   const fits = (pattern, text) => pattern === "*" || pattern === text;
   let allows = false;
@@ -275,7 +275,7 @@ function allowed(rules, server, tool) {
   return allows;
 }
 
-/** Saved as editors do it: in place, or by a rename, which is up to the seed. */
+/** Saves the file like an editor: in place, or by a rename, at random. */
 function save() {
   if (random() < 0.5) return writeConfig();
   writeConfig(`${config}.new`);
@@ -288,18 +288,18 @@ function writeConfig(path = config) {
     command: process.execPath,
     args: [script, id, ledger],
     env: { NARROWS_PEER_NPM: process.env.NARROWS_PEER_NPM },
-    // The other ones are switched by the API, and the file says nothing of them.
+    // The other servers are enabled and disabled by the API only.
     ...(id === "c" && !model.enabled.c ? { disabled: true } : {}),
   });
   const endpoint = (preset) => (preset === null ? {} : { preset });
-  const told = {
+  const content = {
     initialize_wait_s: 60,
     list_wait_s: 60,
     mcpServers: Object.fromEntries(SERVERS.map((id) => [id, server(id)])),
     presets: Object.fromEntries(Object.entries(model.presets).map(([id, tools]) => [id, { tools }])),
     endpoints: { default: endpoint(model.endpoints.default), other: {} },
   };
-  writeFileSync(path, JSON.stringify(told, null, 2));
+  writeFileSync(path, JSON.stringify(content, null, 2));
 }
 
 async function api(method, path, body) {
@@ -317,7 +317,7 @@ async function within(promise, why) {
   return Promise.race([promise, late]);
 }
 
-/** A small generator of random numbers that a seed decides. */
+/** Returns a small seeded random number generator. */
 function mulberry32(state) {
   return () => {
     state = (state + 0x6d2b79f5) | 0;

@@ -1,6 +1,6 @@
-// A client in Content-Length frames, without any MCP SDK: messages and frames are
-// vscode-jsonrpc's. It lists, calls, answers a question and hears of progress.
-// See ../README.md for the options; it has --stdio only.
+// A driver for Content-Length frames without an MCP SDK: vscode-jsonrpc creates
+// messages and frames. It tests list, call, sampling and progress. See ../README.md
+// for the options; of the transports, it has --stdio only.
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { peer } from "./transports.mjs";
 
 const { createMessageConnection, StreamMessageReader, StreamMessageWriter } = peer("vscode-jsonrpc/node");
 
-// The characters outside of ASCII tell a length in bytes from one in characters.
+// Non-ASCII characters, for which the length in bytes differs from that in characters.
 const MODEL_ANSWER = "Χάρυβδις – from vscode-jsonrpc 🌊";
 const DEADLINE_MS = 20_000;
 
@@ -24,7 +24,7 @@ const features = {
   async initialize() {
     const clientInfo = { name: "narrows-content-length-client", version: "1.0.0" };
     const hello = { protocolVersion: "2025-06-18", capabilities: { sampling: {} }, clientInfo };
-    check((await server.sendRequest("initialize", hello)).capabilities.tools, "the server offers no tools");
+    check((await server.sendRequest("initialize", hello)).capabilities.tools, "the server has no tools capability");
     await server.sendNotification("notifications/initialized");
   },
 
@@ -50,7 +50,7 @@ const features = {
   async progress() {
     await callTool(profile.progress, { progressToken: "pharos" });
     const { notices: wanted } = profile.progress;
-    check(notices.every(({ progressToken }) => progressToken === "pharos"), `another token: ${JSON.stringify(notices)}`);
+    check(notices.every(({ progressToken }) => progressToken === "pharos"), `wrong token: ${JSON.stringify(notices)}`);
     check(notices.length === wanted, `${notices.length} notices: ${JSON.stringify(notices)}`);
   },
 };
@@ -93,7 +93,7 @@ function named(name) {
   if (tools.includes(name)) return name;
   const wanted = options.server ? `${options.server}__${name}` : `__${name}`;
   const found = tools.filter((entry) => (options.server ? entry === wanted : entry.endsWith(wanted)));
-  check(found.length === 1, `${name} is published as ${JSON.stringify(found)} among ${tools.length} names`);
+  check(found.length === 1, `${name} matches ${JSON.stringify(found)} among ${tools.length} names`);
   return found[0];
 }
 
@@ -122,6 +122,6 @@ function parse(args) {
     else if (["--profile", "--server"].includes(flag)) read[flag.slice(2)] = args.shift();
     else throw new Error(`unknown option ${flag}`);
   }
-  if (!read.stdio?.length) throw new Error("say --stdio COMMAND ARGS...");
+  if (!read.stdio?.length) throw new Error("pass --stdio COMMAND ARGS...");
   return read;
 }

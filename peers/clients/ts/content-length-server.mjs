@@ -1,6 +1,6 @@
-// A server on stdin and stdout in Content-Length frames, as in the Language
-// Server Protocol. Messages and frames are vscode-jsonrpc's; only the four tools
-// of the profile `strait` that it offers are ours.
+// A server on stdin and stdout with Content-Length frames, as in the Language Server
+// Protocol. vscode-jsonrpc creates messages and frames; this file adds four tools of
+// the profile `strait`.
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { peer } from "./transports.mjs";
@@ -14,7 +14,7 @@ const client = rpc.createMessageConnection(
 const text = { type: "string" };
 const number = { type: "number" };
 
-// The characters outside of ASCII tell a length in bytes from one in characters.
+// Non-ASCII characters, for which the length in bytes differs from that in characters.
 const tools = {
   echo: {
     description: "Returns its message – unchanged.",

@@ -1,4 +1,4 @@
-// The TypeScript SDK as a client. See ../README.md for the options.
+// A driver for the TypeScript SDK. See ../README.md for the options.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,7 +15,7 @@ const DEADLINE_MS = 20_000;
 const options = parse(process.argv.slice(2));
 const profile = JSON.parse(readFileSync(join(import.meta.dirname, "../profiles.json"), "utf8"))[options.profile];
 
-/** What the server asked and told, in order. */
+/** The requests and notifications of the server, in order. */
 const seen = { sampling: [], elicitation: [], roots: 0, updated: [], logs: [] };
 let tools = [];
 
@@ -36,7 +36,7 @@ const features = {
     check(resources.some(({ uri }) => uri === profile.read.uri), `${profile.read.uri} is not listed`);
     const { contents } = await client.readResource({ uri: profile.read.uri });
     contains(contents, profile.read.contains);
-    check(contents[0].uri === profile.read.uri, `the contents have another address: ${contents[0].uri}`);
+    check(contents[0].uri === profile.read.uri, `the contents have another URI: ${contents[0].uri}`);
   },
 
   async prompt(client) {
@@ -69,23 +69,23 @@ const features = {
 
   async elicitation(client) {
     contains(await callTool(client, profile.elicitation), profile.elicitation.contains);
-    check(seen.elicitation.length === 1, `asked ${seen.elicitation.length} times`);
+    check(seen.elicitation.length === 1, `${seen.elicitation.length} elicitation requests`);
   },
 
   async roots(client) {
     contains(await callTool(client, profile.roots), ROOT.uri);
-    check(seen.roots > 0, "the server never asked for the roots");
+    check(seen.roots > 0, "the server never requested the roots");
   },
 
   async progress(client) {
     const notices = [];
     await callTool(client, profile.progress, { onprogress: (notice) => notices.push(notice.progress) });
-    // This SDK handles a notice one tick later than a response and forgets the
-    // handler with the response, so the last notice is lost to its user when both
-    // arrive in one read. The other drivers count them all.
+    // This SDK handles a notification one tick later than a response and removes the
+    // handler with the response. The last notification is lost if both arrive in one
+    // read. The other drivers require all of them.
     const { notices: wanted } = profile.progress;
-    check(notices.length === wanted || notices.length === wanted - 1, `${notices.length} notices: ${notices}`);
-    check(notices.every((value, n) => n === 0 || value > notices[n - 1]), `not rising: ${notices}`);
+    check(notices.length === wanted || notices.length === wanted - 1, `${notices.length} notifications: ${notices}`);
+    check(notices.every((value, n) => n === 0 || value > notices[n - 1]), `progress does not increase: ${notices}`);
   },
 
   async cancel(client) {
@@ -93,17 +93,17 @@ const features = {
     const count = async () => Number((await callTool(client, { tool: counter })).content[0].text);
     const before = counter && (await count());
     const controller = new AbortController();
-    // Cancelled once the server is known to be at work on it.
+    // Cancels when progress shows that the server is processing the call.
     const call = callTool(client, profile.cancel, {
       signal: controller.signal,
-      onprogress: () => controller.abort("the driver changed its mind"),
+      onprogress: () => controller.abort("cancelled by the driver"),
     });
     const outcome = await call.then(
       () => "answered",
       () => "cancelled",
     );
-    check(outcome === "cancelled", "the call was answered all the same");
-    if (counter) await until(async () => (await count()) === before + 1, "the server never saw the cancellation");
+    check(outcome === "cancelled", "the call was answered despite the cancellation");
+    if (counter) await until(async () => (await count()) === before + 1, "the server did not receive the cancellation");
     await features.call(client);
   },
 
@@ -167,12 +167,12 @@ async function callTool(client, { tool, arguments: given = {} }, how = undefined
   return result;
 }
 
-/** The published name of `name`: as it is, under the wanted server, or under the only one that has it. */
+/** Returns the listed name of a tool or prompt: the exact name, or the only one with a prefix. */
 function named(name, published) {
   if (published.includes(name)) return name;
   const wanted = options.server ? `${options.server}__${name}` : `__${name}`;
   const found = published.filter((entry) => (options.server ? entry === wanted : entry.endsWith(wanted)));
-  check(found.length === 1, `${name} is published as ${JSON.stringify(found)} among ${published.length} names`);
+  check(found.length === 1, `${name} matches ${JSON.stringify(found)} among ${published.length} names`);
   return found[0];
 }
 
@@ -229,6 +229,6 @@ function parse(args) {
     else if (["--profile", "--server"].includes(flag)) read[name] = args.shift();
     else throw new Error(`unknown option ${flag}`);
   }
-  if (!read.target) throw new Error("say --http, --sse or --ws URL, or --stdio or --content-length COMMAND ARGS...");
+  if (!read.target) throw new Error("pass --http, --sse or --ws URL, or --stdio or --content-length COMMAND ARGS...");
   return read;
 }

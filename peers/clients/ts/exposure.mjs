@@ -1,10 +1,9 @@
-// The TypeScript SDK as a client of endpoints that do not list all tools, or
-// whose preset hides some. Usage:
+// Tests lazy and search endpoints, and presets, with the TypeScript SDK. Usage:
 //
 //   node exposure.mjs EXPECTED --http URL | --sse URL | --ws URL | --stdio COMMAND ARGS...
 //
-// EXPECTED has the `features` to try, the `catalogue` of the servers and what
-// `lib/exposure.mjs` made of it.
+// EXPECTED has the `features` to test, the `catalogue` of the servers, and the lists
+// from `lib/exposure.mjs`.
 import { existsSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -15,12 +14,12 @@ import { peer, transportTo } from "./transports.mjs";
 const { Client } = peer("@modelcontextprotocol/sdk/client/index.js");
 const types = peer("@modelcontextprotocol/sdk/types.js");
 
-/** The default of the gateway. */
+/** The default budget of the gateway. */
 const BUDGET = 16_000;
 const MODEL_ANSWER = "Charybdis, through exec";
 const WEATHER = { temperature: 33, conditions: "Cloudy", humidity: 82 };
 
-const [expectedFile, way, ...target] = process.argv.slice(2);
+const [expectedFile, option, ...target] = process.argv.slice(2);
 const expected = JSON.parse(readFileSync(expectedFile, "utf8"));
 const { catalogue, strait, long } = expected;
 let client;
@@ -32,18 +31,18 @@ const features = {
     same(tools[0].description, expected.description, "the description of inspect");
   },
 
-  async "inspect tells a server"() {
+  async "inspect describes a server"() {
     for (const [id, { tools: known }] of Object.entries(catalogue)) {
       const { structuredContent } = await call("inspect", { server_name: id });
       const wanted = known.map(({ name, description }) => ({ server_name: id, name, description: description ?? "" }));
-      const told = structuredContent.result.map(({ input_schema, ...entry }) => entry);
-      same(told, wanted, `the tools of ${id}`);
+      const listed = structuredContent.result.map(({ input_schema, ...entry }) => entry);
+      same(listed, wanted, `the tools of ${id}`);
       const odd = structuredContent.result.filter(({ input_schema }) => !isTypeScript(input_schema));
-      check(odd.length === 0, `schemas that are no TypeScript: ${JSON.stringify(odd).slice(0, 300)}`);
+      check(odd.length === 0, `schemas that are not TypeScript: ${JSON.stringify(odd).slice(0, 300)}`);
     }
   },
 
-  async "inspect tells a tool"() {
+  async "inspect describes a tool"() {
     const { content, structuredContent } = await call("inspect", { server_name: "files", tool_name: "read_text_file" });
     const known = catalogue.files.tools.find(({ name }) => name === "read_text_file");
     const { input_schema, ...entry } = structuredContent.result;
@@ -52,14 +51,14 @@ const features = {
     check(content.length === 1 && content[0].text.includes(input_schema), `the text is ${JSON.stringify(content).slice(0, 400)}`);
   },
 
-  async "inspect tells JSON where that is wanted"() {
+  async "inspect returns JSON Schemas if configured"() {
     const { content, structuredContent } = await call("inspect", { server_name: "ev", tool_name: "get-sum" });
     const known = catalogue.ev.tools.find(({ name }) => name === "get-sum");
     same(structuredContent.result.input_schema, known.inputSchema, "the schema");
     same(JSON.parse(content[0].text), structuredContent.result, "the text");
   },
 
-  async "inspect does not know a server or tool"() {
+  async "inspect rejects an unknown server or tool"() {
     await unknown("inspect", { server_name: "zz" }, { server_name: "files", tool_name: "zz" });
   },
 
@@ -69,52 +68,52 @@ const features = {
     check(content.length === 1 && content[0].text.includes("Between Scylla and Charybdis"), JSON.stringify(content));
   },
 
-  async "exec asks a server written in Python"() {
+  async "exec calls a server written in Python"() {
     const { content, structuredContent } = await exec("git", "git_log", { repo_path: expected.repository });
     check(content[0].text.includes("Pass the strait"), JSON.stringify(content));
     check(JSON.stringify(structuredContent.result).includes("Pass the strait"), JSON.stringify(structuredContent));
   },
 
-  async "exec gives a text as it is"() {
+  async "exec returns a text unchanged"() {
     const { content, structuredContent } = await exec("ev", "echo", { message: "Σκύλλα 🌊" });
     same(content, [{ type: "text", text: "Echo: Σκύλλα 🌊" }], "the content");
     same(structuredContent, { result: "Echo: Σκύλλα 🌊" }, "the structured content");
   },
 
-  async "exec gives data as TOON"() {
+  async "exec returns data as TOON"() {
     const { content, structuredContent } = await exec("ev", "get-structured-content", { location: "New York" });
     same(structuredContent, { result: WEATHER }, "the structured content");
     same(content, [{ type: "text", text: "temperature: 33\nconditions: Cloudy\nhumidity: 82" }], "the content");
   },
 
-  async "exec gives data as JSON where that is wanted"() {
+  async "exec returns data as JSON if configured"() {
     const { content, structuredContent } = await exec("ev", "get-structured-content", { location: "New York" });
     same(structuredContent, { result: WEATHER }, "the structured content");
     same(content, [{ type: "text", text: JSON.stringify(WEATHER) }], "the content");
   },
 
-  /** It comes as a text with JSON in it, in many lines. */
-  async "exec gives the data in a text"() {
+  /** The server returns a text that contains JSON on many lines. */
+  async "exec returns JSON in a text as data"() {
     const { content, structuredContent } = await exec("ev", "get-env");
     same(structuredContent.result.NARROWS_PEER_STRAIT, "Messina", "a variable");
     check(/^NARROWS_PEER_STRAIT: Messina$/m.test(content[0].text), `the text is ${content[0].text.slice(0, 300)}`);
   },
 
-  async "exec changes something"() {
+  async "exec changes data"() {
     const { name, ...entity } = expected.entity;
     const { structuredContent } = await exec("mem", "create_entities", { entities: [{ name, ...entity }] });
-    same(structuredContent.result.entities, [expected.entity], "what was made");
+    same(structuredContent.result.entities, [expected.entity], "the created entities");
     const found = await exec("mem", "open_nodes", { names: [name] });
-    same(found.structuredContent.result.entities, [expected.entity], "what is there");
+    same(found.structuredContent.result.entities, [expected.entity], "the stored entities");
   },
 
-  async "exec passes an image untouched"() {
-    check(expected.image.some(({ type }) => type === "image"), "the server gives no image");
+  async "exec returns an image unchanged"() {
+    check(expected.image.some(({ type }) => type === "image"), "the server returned no image");
     const { content } = await exec("ev", "get-tiny-image");
     same(content, expected.image, "the content");
   },
 
-  async "exec passes an error of the tool"() {
+  async "exec returns an error of the tool"() {
     const result = await client.callTool(execution("files", "read_text_file", { path: `${strait.path}.missing` }));
     check(result.isError && result.content[0].text.includes("ENOENT"), JSON.stringify(result).slice(0, 400));
   },
@@ -136,19 +135,19 @@ const features = {
     }
   },
 
-  async "exec does not know a server or tool"() {
+  async "exec rejects an unknown server or tool"() {
     const sure = { tool_name: "zz", arguments: {} };
     await unknown("exec", { server_name: "zz", ...sure }, { server_name: "files", ...sure });
   },
 
-  async "progress comes through exec"() {
+  async "exec forwards progress"() {
     const notices = [];
     const operation = execution("ev", "trigger-long-running-operation", { duration: 0.3, steps: 3 });
     const { content } = await client.callTool(operation, undefined, { onprogress: ({ progress }) => notices.push(progress) });
     check(content[0].text.includes("completed"), JSON.stringify(content));
-    // The SDK may lose the last one to the result; see the driver.
-    check(notices.length === 3 || notices.length === 2, `${notices.length} notices: ${notices}`);
-    check(notices.every((value, n) => n === 0 || value > notices[n - 1]), `not rising: ${notices}`);
+    // The SDK may lose the last notification; see the driver.
+    check(notices.length === 3 || notices.length === 2, `${notices.length} notifications: ${notices}`);
+    check(notices.every((value, n) => n === 0 || value > notices[n - 1]), `progress does not increase: ${notices}`);
   },
 
   async "a call of exec can be cancelled"() {
@@ -157,32 +156,32 @@ const features = {
     const controller = new AbortController();
     const work = client.callTool(execution("fixture", "test_cancellable"), undefined, {
       signal: controller.signal,
-      // Cancelled once the server is known to be at work on it.
-      onprogress: () => controller.abort("the driver changed its mind"),
+      // Cancels when progress shows that the server is processing the call.
+      onprogress: () => controller.abort("cancelled by the driver"),
     });
     const outcome = await work.then(
       () => "answered",
       () => "cancelled",
     );
-    check(outcome === "cancelled", "the call was answered all the same");
+    check(outcome === "cancelled", "the call was answered despite the cancellation");
     const end = Date.now() + 10_000;
     while ((await count()) !== before + 1) {
-      check(Date.now() < end, "the server never saw the cancellation");
+      check(Date.now() < end, "the server did not receive the cancellation");
       await sleep(20);
     }
   },
 
-  async "a server asks the model through exec"() {
+  async "sampling works through exec"() {
     const { content } = await exec("fixture", "test_sampling", { prompt: "Scylla or Charybdis?" });
     check(content[0].text.includes(MODEL_ANSWER), JSON.stringify(content));
   },
 
-  async "exec of many at once"() {
+  async "parallel calls of exec"() {
     const sums = await Promise.all(Array.from({ length: 20 }, (_, n) => exec("ev", "get-sum", { a: n, b: 100 })));
     for (const [n, { content }] of sums.entries()) check(content[0].text.includes(` ${n + 100}`), content[0].text);
   },
 
-  async "a long file comes back through exec"() {
+  async "a long file is recovered through exec"() {
     const result = await exec("files", "read_text_file", { path: long.path });
     const [{ text: left }] = result.content;
     const { blocks, chars: counted } = result._meta["narrows/receipt"];
@@ -195,15 +194,15 @@ const features = {
       else same(JSON.parse(whole), { content: text }, `the whole of ${at}`);
     }
 
-    check(header(left).exec, "the header does not say exec");
+    check(header(left).exec, "the header does not mention exec");
     const filled = [];
     for (const { line, ask } of pieces(left)) filled.push(ask ? (await recovered(ask)).replace(/\n$/, "") : line);
-    same(filled.join("\n"), text, "what stayed and what came back");
+    same(filled.join("\n"), text, "the kept lines together with the recovered ones");
     const last = text.split("\n").length;
     const { content: found } = await exec("files", "read_text_file", { path: long.path }, { find: { tail: 1 } });
     check(found[0].text.includes(text.split("\n").at(-1)) && chars(found[0].text) < 1_000, `line ${last} is not in ${found[0].text.slice(0, 300)}`);
     const gone = { server_name: "narrows", tool_name: TOOL, arguments: { prune_id: "prn_01ARZ3NDEKTSV4RRFFQ69G5FAV" } };
-    check(JSON.stringify(await failure("exec", gone)).includes("prune_id_not_found"), "what is not there came back");
+    check(JSON.stringify(await failure("exec", gone)).includes("prune_id_not_found"), "an unknown receipt was accepted");
   },
 
   async "three tools and the pinned one are listed"() {
@@ -212,7 +211,7 @@ const features = {
     for (const id of Object.keys(catalogue)) check(description.includes(id), `${id} is not in ${description}`);
   },
 
-  async "the pinned tool is called"() {
+  async "the pinned tool can be called"() {
     const { content } = await call("ev__echo", { message: "pinned" });
     same(content, [{ type: "text", text: "Echo: pinned" }], "the content");
   },
@@ -223,7 +222,7 @@ const features = {
     const seen = found.map(({ server_name, name }) => `${server_name}/${name}`);
     check(seen.some((name) => /^files\/read_(text_)?file$/.test(name)), `found: ${seen}`);
     check(seen.length <= 5 && content[0].text.includes(found[0].name), `${seen.length} tools`);
-    // By what is told of it, and no more.
+    // Uses only the returned schema.
     const [{ server_name, name, input_schema }] = found;
     const given = /\bpaths: /.test(input_schema) ? { paths: [strait.path] } : { path: strait.path };
     const result = await exec(server_name, name, given);
@@ -243,33 +242,33 @@ const features = {
     }
   },
 
-  async "search stays with one server, and within its limit"() {
+  async "search respects the server and the limit"() {
     const { structuredContent } = await call("search_tools", { query: "read a file", server_name: "git", limit: 2 });
     const found = structuredContent.result;
     check(found.length <= 2 && found.every(({ server_name }) => server_name === "git"), JSON.stringify(found).slice(0, 300));
   },
 
-  async "search finds nothing for no words"() {
+  async "search returns nothing for unknown words"() {
     const { structuredContent } = await call("search_tools", { query: "qqxzy vvkrr" });
-    same(structuredContent, { result: [] }, "what is found");
+    same(structuredContent, { result: [] }, "the found tools");
   },
 
-  async "what is forbidden is not listed"() {
+  async "forbidden tools are not listed"() {
     const allowed = Object.entries(expected.safe).flatMap(([id, { tools: left }]) => left.map(({ name }) => `${id}__${name}`));
     same(names().sort(), [...allowed, TOOL].sort(), "the tools");
     check(!names().includes("files__write_file") && names().includes("files__read_text_file"), `${names()}`);
   },
 
-  async "what is forbidden is not called"() {
+  async "forbidden tools cannot be called"() {
     await refused({ name: "files__write_file", arguments: writing() }, "files__write_file");
     await refused({ name: "files:write_file", arguments: writing() }, "files__write_file", "files:write_file");
     const forgetting = { name: "mem__delete_entities", arguments: { entityNames: ["Scylla"] } };
     if (catalogue.mem) await refused(forgetting, "mem__delete_entities");
     const { content } = await call("files__read_text_file", { path: strait.path });
-    same(content[0].text, strait.text, "what may be read");
+    same(content[0].text, strait.text, "the allowed file");
   },
 
-  async "what is forbidden is not told"() {
+  async "forbidden tools cannot be inspected"() {
     same(tools[0].description, expected.safeDescription, "the description of inspect");
     const { structuredContent } = await call("inspect", { server_name: "files" });
     const left = structuredContent.result.map(({ name }) => name);
@@ -277,16 +276,16 @@ const features = {
     await refused({ name: "inspect", arguments: { server_name: "files", tool_name: "write_file" } }, "files__write_file");
   },
 
-  async "what is forbidden is not executed"() {
+  async "forbidden tools cannot be executed"() {
     await refused(execution("files", "write_file", writing()), "files__write_file");
-    // Whatever is wrong with the arguments, and by its name on other endpoints.
+    // Also with invalid arguments, and under its name on other endpoints.
     await refused(execution("files", "write_file", {}), "files__write_file");
     await refused({ name: "files__write_file", arguments: writing() }, "files__write_file");
     const { structuredContent } = await exec("files", "read_text_file", { path: strait.path });
-    same(structuredContent, { result: { content: strait.text } }, "what may be read");
+    same(structuredContent, { result: { content: strait.text } }, "the allowed file");
   },
 
-  async "what is forbidden is not found"() {
+  async "forbidden tools are not found"() {
     const hidden = ["files/write_file", "files/edit_file", "files/move_file", "mem/delete_entities"];
     for (const query of ["write_file", "overwrite a file with new content", "delete entities"]) {
       const { structuredContent } = await call("search_tools", { query, limit: 50 });
@@ -295,18 +294,18 @@ const features = {
     }
   },
 
-  /** One server alone, under its own names. */
-  async "what is forbidden of one server"() {
+  /** The endpoint of a single server, with unprefixed names. */
+  async "forbidden tools of one server"() {
     same(names(), expected.safe.files.tools.map(({ name }) => name), "the tools");
     await refused({ name: "write_file", arguments: writing() }, "write_file");
     const { content } = await call("read_text_file", { path: strait.path });
-    same(content[0].text, strait.text, "what may be read");
+    same(content[0].text, strait.text, "the allowed file");
   },
 
-  async "what a preset in a file allows"() {
+  async "a preset in a file"() {
     same(names().sort(), ["files__read_text_file", TOOL].sort(), "the tools");
     const { content } = await call("files__read_text_file", { path: strait.path });
-    same(content[0].text, strait.text, "what may be read");
+    same(content[0].text, strait.text, "the allowed file");
     await refused({ name: "files__write_file", arguments: writing() }, "files__write_file");
     await refused({ name: "files__list_directory", arguments: { path: strait.path } }, "files__list_directory");
     await refused({ name: "ev__echo", arguments: { message: "hidden" } }, "ev__echo");
@@ -316,7 +315,7 @@ const features = {
     await forbidden(client.getPrompt({ name: "ev__simple-prompt" }), "Prompt 'ev__simple-prompt'");
   },
 
-  async "what a preset in a broken file allows"() {
+  async "a preset in an invalid file"() {
     const left = names().filter((name) => name !== TOOL);
     same(left, [], "the tools");
     await refused({ name: "files__read_text_file", arguments: { path: strait.path } }, "files__read_text_file");
@@ -332,7 +331,7 @@ try {
     });
   }
   await client.connect(
-    transportTo(way === "--stdio" ? { command: target[0], args: target.slice(1) } : { type: way.slice(2), url: target[0] }),
+    transportTo(option === "--stdio" ? { command: target[0], args: target.slice(1) } : { type: option.slice(2), url: target[0] }),
   );
   // The SDK checks structured content against the schemas it has seen.
   ({ tools } = await client.listTools());
@@ -345,7 +344,7 @@ process.exit(code);
 
 /** A client that can be asked gets servers of its own, which may list more; the others share theirs. */
 function capabilities() {
-  return expected.features.includes("a server asks the model through exec") ? { sampling: {} } : {};
+  return expected.features.includes("sampling works through exec") ? { sampling: {} } : {};
 }
 
 function isTypeScript(schema) {
@@ -371,14 +370,14 @@ function execution(server_name, tool_name, given, besides = {}) {
   return { name: "exec", arguments: { server_name, tool_name, ...(given && { arguments: given }), ...besides } };
 }
 
-/** What is said of a call that has to fail. */
+/** Makes a call that has to fail, and returns its error. */
 async function failure(name, given) {
   const { isError, content } = await client.callTool({ name, arguments: given });
   check(isError && content.length === 1, `no error: ${JSON.stringify(content).slice(0, 400)}`);
   return JSON.parse(content[0].text);
 }
 
-/** A server, and a tool, that are not there. */
+/** Checks the errors for an unknown server and an unknown tool. */
 async function unknown(name, noServer, noTool) {
   const server = await failure(name, noServer);
   same(server.error, "Server 'zz' not found", "the error");
@@ -388,28 +387,28 @@ async function unknown(name, noServer, noTool) {
   same(tool.available_tools, catalogue.files.tools.map(({ name: known }) => known), "the tools");
 }
 
-/** A call that is not allowed, by one of its names, and not done. */
+/** Checks that a call is rejected under one of these names and was not carried out. */
 async function refused(request, ...published) {
   await forbidden(client.callTool(request), ...published.map((name) => `Tool '${name}'`));
-  check(!existsSync(expected.written), "and the file was written");
+  check(!existsSync(expected.written), "the file was written");
 }
 
-/** An error of the protocol that says so of one of these. */
+/** Checks that a request fails with a protocol error that names one of these. */
 async function forbidden(request, ...things) {
   const error = await request.then(
     (result) => check(false, `answered: ${JSON.stringify(result).slice(0, 400)}`),
     (thrown) => thrown,
   );
-  const told = `${error.code} ${JSON.stringify(error.data)} ${error.message}`;
-  check(error.code === -32602 && error.data?.code === "not_allowed", told);
-  check(things.some((thing) => error.message.includes(`${thing} is not allowed by current preset`)), told);
+  const text = `${error.code} ${JSON.stringify(error.data)} ${error.message}`;
+  check(error.code === -32602 && error.data?.code === "not_allowed", text);
+  check(things.some((thing) => error.message.includes(`${thing} is not allowed by current preset`)), text);
 }
 
 function writing() {
   return { path: expected.written, content: "forbidden" };
 }
 
-/** Asks for a part through exec, page after page. */
+/** Recovers a text through exec, page by page. */
 async function recovered(asked) {
   let text = "";
   for (let ask = asked; ; ) {

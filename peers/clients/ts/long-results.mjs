@@ -1,10 +1,10 @@
-// The TypeScript SDK as a client that gets results within budgets and reads back
-// what was cut. Usage:
+// Tests result budgets with the TypeScript SDK: reads long results and recovers what
+// was cut. Usage:
 //
 //   node long-results.mjs EXPECTED --http URL | --stdio COMMAND ARGS...
 //
-// EXPECTED has `budget`, the `features` to try, and what `lib/long-texts.mjs`
-// wrote; `saved` is a file for a receipt that one run leaves to the next.
+// EXPECTED has `budget`, the `features` to test, and the texts from
+// `lib/long-texts.mjs`; `saved` is a file in which one run stores a receipt for the next.
 import { readFileSync, writeFileSync } from "node:fs";
 
 import { RESOURCES, TOOL, chars, cutRows, header, page, pieces } from "../../lib/receipts.mjs";
@@ -12,13 +12,13 @@ import { peer, transportTo } from "./transports.mjs";
 
 const { Client } = peer("@modelcontextprotocol/sdk/client/index.js");
 
-const [expectedFile, way, ...target] = process.argv.slice(2);
+const [expectedFile, option, ...target] = process.argv.slice(2);
 const expected = JSON.parse(readFileSync(expectedFile, "utf8"));
 const { budget } = expected;
 const log = readFileSync(expected.log.path, "utf8");
 const rows = readFileSync(expected.rows.path, "utf8");
 
-/** Results of earlier features that later ones go on with. */
+/** Results of earlier features that later ones use. */
 const results = {};
 let client;
 let tools;
@@ -26,15 +26,15 @@ let tools;
 const features = {
   async listed() {
     check(tools.at(-1).name === TOOL, `the last tool is ${tools.at(-1).name}`);
-    check(tools.filter(({ name }) => name.includes(TOOL)).length === 1, "it is listed more than once");
-    check(tools.every(({ inputSchema }) => !inputSchema.properties?.goal), "a tool asks for a goal");
+    check(tools.filter(({ name }) => name.includes(TOOL)).length === 1, "the tool is listed more than once");
+    check(tools.every(({ inputSchema }) => !inputSchema.properties?.goal), "a tool has the parameter goal");
     check(tools.every(({ outputSchema }) => !outputSchema), "a tool whose results may be cut has an output schema");
     const { resourceTemplates } = await client.listResourceTemplates();
     const templates = resourceTemplates.map(({ uriTemplate }) => uriTemplate);
     check(templates.at(-1) === RESOURCES, `the last template is ${templates.at(-1)}`);
   },
 
-  /** One server alone is passed through as it is. */
+  /** The endpoint of a single server passes results unchanged. */
   async untouched() {
     check(!tools.some(({ name }) => name.includes(TOOL)), `${TOOL} is listed`);
     const result = await call("read_text_file", { path: expected.log.path });
@@ -45,8 +45,8 @@ const features = {
   async log() {
     const result = await call("fs__read_text_file", { path: expected.log.path });
     fits(result);
-    check(result.structuredContent === undefined, "the other half is there, and whole");
-    const receipt = told(result, chars(log));
+    check(result.structuredContent === undefined, "the uncut structured content is present");
+    const receipt = receiptOf(result, chars(log));
     const { line, id } = header(result.content[0].text);
     check(id === receipt.prune_id && line.includes(` of ${expected.log.lines} lines `), line);
     results.log = { left: result.content[0].text, id: receipt.prune_id };
@@ -60,7 +60,7 @@ const features = {
   },
 
   async "log by its markers"() {
-    same(await filledIn(results.log.left), log, "what stayed and what came back");
+    same(await filledIn(results.log.left), log, "the kept lines together with the recovered ones");
   },
 
   async "log by a search"() {
@@ -71,7 +71,7 @@ const features = {
     const lines = log.split("\n");
     same(alone.text.trimEnd(), `${line}│ ${lines[line - 1]}`.trimEnd(), "the line");
     const around = await recovered({ prune_id: results.log.id, query: phrase, context: 3 });
-    for (const near of lines.slice(line - 4, line + 3)) check(around.text.includes(near), `${near} is not there`);
+    for (const near of lines.slice(line - 4, line + 3)) check(around.text.includes(near), `${near} is missing`);
     const count = await recovered({ prune_id: results.log.id, query: phrase, count_only: true });
     check(count.text === "" && count.facts.matched === 1, JSON.stringify(count));
   },
@@ -79,7 +79,7 @@ const features = {
   async "log by its ends"() {
     const lines = log.trimEnd().split("\n");
     const ends = await recovered({ prune_id: results.log.id, head: 2, tail: 1 });
-    for (const line of [lines[0], lines[1], lines.at(-1)]) check(ends.text.includes(line), `${line} is not there`);
+    for (const line of [lines[0], lines[1], lines.at(-1)]) check(ends.text.includes(line), `${line} is missing`);
   },
 
   async "log as a resource"() {
@@ -87,7 +87,7 @@ const features = {
     const parts = [];
     while (uri) {
       const { contents, _meta } = await client.readResource({ uri });
-      check(contents.length === 1 && chars(contents[0].text) <= budget, "a part is over the budget");
+      check(contents.length === 1 && chars(contents[0].text) <= budget, "a part exceeds the budget");
       parts.push(contents[0].text);
       uri = _meta?.["narrows/next"];
     }
@@ -98,14 +98,14 @@ const features = {
   async "JSON in one line"() {
     const result = await call("fs__read_text_file", { path: expected.rows.path });
     fits(result);
-    const { prune_id: id } = told(result, chars(rows));
+    const { prune_id: id } = receiptOf(result, chars(rows));
     same((await recovered({ prune_id: id })).text, rows, "the JSON");
-    check(result.content[0].text.includes(String(expected.rows.count)), "the number of rows is not there");
+    check(result.content[0].text.includes(String(expected.rows.count)), "the number of rows is missing");
     const [cut] = cutRows(result.content[0].text);
-    check(cut !== undefined, "no rows are said to be cut");
+    check(cut !== undefined, "no marker for cut rows");
     const { text } = await recovered({ prune_id: id, ranges: `rows ${cut.first}-${cut.last}`, include_line_numbers: false });
     const missing = text.trimEnd().split("\n").map((row) => JSON.parse(row));
-    check(missing.length === cut.last - cut.first + 1 && missing[0].id === cut.first, `${missing.length} rows came back for ${JSON.stringify(cut)}`);
+    check(missing.length === cut.last - cut.first + 1 && missing[0].id === cut.first, `${missing.length} rows were recovered for ${JSON.stringify(cut)}`);
     const found = await recovered({ prune_id: id, where: "id = 20077" });
     check(found.text.includes("the 20077th time"), "the row is not found");
     const counted = await recovered({ prune_id: id, where: "id > 20000", aggregate: "count, min(id)" });
@@ -114,7 +114,7 @@ const features = {
 
   async "JSON in one line as a resource"() {
     const result = await call("fs__read_text_file", { path: expected.rows.path });
-    const uri = `narrows://receipt/${told(result, chars(rows)).prune_id}`;
+    const uri = `narrows://receipt/${receiptOf(result, chars(rows)).prune_id}`;
     const { contents } = await client.readResource({ uri });
     same(contents[0].text, rows, "the JSON");
   },
@@ -122,26 +122,26 @@ const features = {
   async "a model of the Python SDK"() {
     const result = await call("long__order_book", {});
     fits(result);
-    check(result.structuredContent === undefined, "the other half is there, and whole");
-    const { prune_id: id } = told(result);
+    check(result.structuredContent === undefined, "the uncut structured content is present");
+    const { prune_id: id } = receiptOf(result);
     const { orders, total } = JSON.parse((await recovered({ prune_id: id })).text);
     check(orders.length === total && total > 10_000, `${orders?.length} of ${total} orders`);
   },
 
-  /** Of which there are as many texts as orders. */
+  /** The result has one text block per order. */
   async "a list of the Python SDK"() {
     const result = await call("long__order_list", {});
     fits(result);
-    const receipt = told(result);
-    check(result.structuredContent === undefined, "the other half is there, and whole");
+    const receipt = receiptOf(result);
+    check(result.structuredContent === undefined, "the uncut structured content is present");
     const gone = JSON.parse((await recovered({ prune_id: receipt.prune_id })).text).map(({ text }) => JSON.parse(text).id);
     const [note, ...others] = result.content.filter(({ text }) => text.startsWith("⟦narrows: "));
-    check(note.text.includes(`${gone.length} items `) && others.length === 0, "there is not one note that tells how many");
+    check(note.text.includes(`${gone.length} items `) && others.length === 0, "there is not exactly one note with the number of items");
     const left = result.content.filter((item) => item !== note).map(({ text }) => Number(/id"?: ?(\d+)/.exec(text)[1]));
     const both = [...left, ...gone].sort((a, b) => a - b);
     check(both.length > 10_000 && new Set(both).size === both.length, `${both.length} orders`);
     const account = JSON.stringify(receipt).length;
-    check(account <= budget, `the account of it for programs has ${account} characters`);
+    check(account <= budget, `the data for programs has ${account} characters`);
   },
 
   async pictures() {
@@ -152,8 +152,8 @@ const features = {
       const ends = [image, audio].map(({ data }) => `${data.length}:${data.slice(0, 30)}:${data.slice(-30)}`);
       check(image.type === "image" && image.mimeType === "image/png" && audio.type === "audio", JSON.stringify(content).slice(0, 100));
       same(ends.join(" "), known, "the base64");
-      check((_meta?.["narrows/receipt"] !== undefined) === chars(text.text) < lines * 20, "a receipt, or none");
-      check(chars(text.text) <= budget * 1.5, "the text is over the budget");
+      check((_meta?.["narrows/receipt"] !== undefined) === chars(text.text) < lines * 20, "a receipt is missing or unexpected");
+      check(chars(text.text) <= budget * 1.5, "the text exceeds the budget");
     }
   },
 
@@ -161,29 +161,29 @@ const features = {
     const tool = tools.find(({ name }) => name === "fs__read_text_file");
     const { goal } = tool.inputSchema.properties;
     check(goal?.type === "string" && goal.description, `the argument is ${JSON.stringify(goal)}`);
-    check(!tool.inputSchema.required?.includes("goal"), "it is required");
+    check(!tool.inputSchema.required?.includes("goal"), "the argument is required");
     for (const { text, finds } of expected.goals) {
       const result = await call(tool.name, { path: expected.log.path, goal: text });
-      check(chars(result.content[0].text) <= budget, "it is over the budget");
+      check(chars(result.content[0].text) <= budget, "the result exceeds the budget");
       const [{ text: left }] = result.content;
-      check(left.includes(finds), `with the goal '${text}', '${finds}' is not there`);
-      const [block] = told(result, chars(log)).blocks;
+      check(left.includes(finds), `with the goal '${text}', '${finds}' is missing`);
+      const [block] = receiptOf(result, chars(log)).blocks;
       check(block.goal === text && block.stages.includes("pruned"), JSON.stringify({ ...block, cuts: [] }));
-      same(await filledIn(left), log, "what stayed and what came back");
+      same(await filledIn(left), log, "the kept lines together with the recovered ones");
     }
   },
 
-  /** The first half of a reading that a restart of the gateway comes between. */
+  /** Reads a text before a restart of the gateway; `back` recovers it after the restart. */
   async cut() {
     const result = await call("fs__read_text_file", { path: expected.log.path });
     fits(result);
-    writeFileSync(expected.saved, JSON.stringify({ left: result.content[0].text, id: told(result, chars(log)).prune_id }));
+    writeFileSync(expected.saved, JSON.stringify({ left: result.content[0].text, id: receiptOf(result, chars(log)).prune_id }));
   },
 
   async back() {
     const { left, id } = JSON.parse(readFileSync(expected.saved, "utf8"));
     same((await recovered({ prune_id: id })).text, log, "the log");
-    same(await filledIn(left), log, "what stayed and what came back");
+    same(await filledIn(left), log, "the kept lines together with the recovered ones");
   },
 };
 
@@ -192,7 +192,7 @@ let failed = 0;
 try {
   client = new Client({ name: "narrows-long-results", version: "1.0.0" });
   await client.connect(
-    transportTo(way === "--http" ? { type: "http", url: target[0] } : { command: target[0], args: target.slice(1) }),
+    transportTo(option === "--http" ? { type: "http", url: target[0] } : { command: target[0], args: target.slice(1) }),
   );
   // The SDK checks structured content against the schemas it has seen.
   ({ tools } = await client.listTools());
@@ -220,14 +220,14 @@ async function call(name, given) {
   return result;
 }
 
-/** All texts together, and not much less than allowed. */
+/** Checks that all texts together fit the budget and use at least half of it. */
 function fits({ content }) {
   const size = content.reduce((sum, { text = "" }) => sum + chars(text), 0);
-  check(size <= budget && size > budget / 2, `${size} characters in a budget of ${budget}`);
+  check(size <= budget && size > budget / 2, `${size} characters with a budget of ${budget}`);
 }
 
-/** The account of a result for programs. */
-function told(result, before) {
+/** Checks and returns the receipt of a result. */
+function receiptOf(result, before) {
   const receipt = result._meta?.["narrows/receipt"];
   check(receipt?.prune_id?.startsWith("prn_"), `the receipt is ${JSON.stringify(receipt)?.slice(0, 300)}`);
   check(before === undefined || receipt.chars.before === before, `${before} characters: ${JSON.stringify(receipt.chars)}`);
@@ -236,7 +236,7 @@ function told(result, before) {
   return receipt;
 }
 
-/** Asks for a part, page after page. */
+/** Recovers a text page by page. */
 async function recovered(asked) {
   let text = "";
   for (let pages = 1, ask = asked; ; pages++) {
@@ -249,7 +249,7 @@ async function recovered(asked) {
   }
 }
 
-/** What stayed, with what each marker says how to get in its place. */
+/** Replaces each marker in a digest with the recovered lines. */
 async function filledIn(left) {
   const filled = [];
   for (const { line, ask } of pieces(left)) {

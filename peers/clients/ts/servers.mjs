@@ -1,6 +1,6 @@
-// Every server of a configuration, directly and through the gateway: all tools
-// a server lists are published, then the gateway's own and no other, and one of
-// each server's does its work. Usage:
+// Compares every server of a configuration with the gateway: the gateway must list all
+// tools of the servers, then its own and no others, and a tool of each server must
+// work. Usage:
 //
 //   node servers.mjs CONFIG CALLS --http URL | --stdio COMMAND ARGS...
 //
@@ -12,20 +12,20 @@ import { peer, transportTo } from "./transports.mjs";
 
 const { Client } = peer("@modelcontextprotocol/sdk/client/index.js");
 
-const [configFile, callsFile, way, ...target] = process.argv.slice(2);
+const [configFile, callsFile, option, ...target] = process.argv.slice(2);
 const { mcpServers } = JSON.parse(readFileSync(configFile, "utf8"));
 const calls = JSON.parse(readFileSync(callsFile, "utf8"));
 let passed = 0;
 let failed = 0;
 
 const gateway = await connect(
-  way === "--http" ? { type: "http", url: target[0] } : { command: target[0], args: target.slice(1) },
+  option === "--http" ? { type: "http", url: target[0] } : { command: target[0], args: target.slice(1) },
 );
 const published = await listTools(gateway);
 const known = new Set();
 
 for (const [id, entry] of Object.entries(mcpServers)) {
-  await check(`${id}: every tool is published`, async () => {
+  await check(`${id}: every tool is listed`, async () => {
     const direct = await connect(entry);
     const names = (await listTools(direct)).map((name) => `${id}__${name}`);
     await direct.close();
@@ -34,7 +34,7 @@ for (const [id, entry] of Object.entries(mcpServers)) {
     if (missing.length > 0) throw new Error(`missing among ${published.length} names: ${missing.join(", ")}`);
   });
   for (const { tool, arguments: given, contains } of calls.filter((call) => call.server === id)) {
-    await check(`${id}: ${tool} does its work`, async () => {
+    await check(`${id}: ${tool} works`, async () => {
       const result = await gateway.callTool({ name: `${id}__${tool}`, arguments: given });
       const text = JSON.stringify(result);
       if (result.isError || !text.includes(contains)) throw new Error(text.slice(0, 400));
@@ -71,7 +71,7 @@ async function listTools(client) {
   let cursor;
   do {
     const page = await client.listTools({ cursor });
-    // Tools that run only as tasks are not published where servers are joined.
+    // Tools that run only as tasks are not listed on endpoints that combine servers.
     const callable = page.tools.filter((tool) => tool.execution?.taskSupport !== "required");
     names.push(...callable.map((tool) => tool.name));
     cursor = page.nextCursor;

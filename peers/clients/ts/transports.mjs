@@ -1,11 +1,10 @@
-// The ways from the TypeScript SDK to a server. The SDK has most of them; the
-// two that are not its own are here: Content-Length frames, which are
-// vscode-jsonrpc's, and plain JSON-RPC.
+// The transports of the TypeScript SDK, and two that it lacks: Content-Length frames,
+// created by vscode-jsonrpc, and plain JSON-RPC.
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 
-// The packages live in the peer cache, not beside this file.
+// The packages are installed in the peer cache.
 export const peer = createRequire(join(process.env.NARROWS_PEER_NPM, "peer.cjs"));
 const { SSEClientTransport } = peer("@modelcontextprotocol/sdk/client/sse.js");
 const { StdioClientTransport } = peer("@modelcontextprotocol/sdk/client/stdio.js");
@@ -13,7 +12,7 @@ const { StreamableHTTPClientTransport } = peer("@modelcontextprotocol/sdk/client
 const { WebSocketClientTransport } = peer("@modelcontextprotocol/sdk/client/websocket.js");
 const { StreamMessageReader, StreamMessageWriter } = peer("vscode-jsonrpc/node");
 
-/** A transport to a server, described as in `mcpServers` of a configuration. */
+/** Returns a transport to a server, given as an entry of `mcpServers`. */
 export function transportTo({ type, url, command, args, env, stdio_mode }) {
   if (command) {
     const started = { command, args, env: { ...process.env, ...env }, stderr: "ignore" };
@@ -31,7 +30,7 @@ export function transportTo({ type, url, command, args, env, stdio_mode }) {
   }
 }
 
-/** Good enough for the servers here; the gateway has to find out by asking. */
+/** Guesses the transport by the URL, which is sufficient for the servers here. */
 function guessed(url) {
   return url.endsWith("/sse") ? "sse" : "http";
 }
