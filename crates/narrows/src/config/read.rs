@@ -187,7 +187,23 @@ pub(crate) struct Keys {
 
 /// The maximum number of unknown keys to report per table. A client's whole settings file is valid
 /// input and must not produce a screenful of warnings.
-const UNKNOWN_KEYS_TOLD: usize = 5;
+const MAX_UNKNOWN_KEYS: usize = 5;
+
+/// Keys that restrict access. A key that is probably one of them, but misspelt, is an error.
+const RESTRICTING_KEYS: [&str; 12] = [
+    "clients",
+    "admin",
+    "preset",
+    "presets",
+    "preset_dir",
+    "tools",
+    "disabled",
+    "disabledTools",
+    "excludeTools",
+    "includeTools",
+    "allowedTools",
+    "endpoints",
+];
 
 /// Reads the members of a table. `take` returns true if it knows the key.
 pub(crate) fn read_table(
@@ -222,27 +238,33 @@ pub(crate) fn read_table(
             unknown.push(member);
         }
     }
-    for member in unknown.iter().take(UNKNOWN_KEYS_TOLD) {
+    let mut warned = 0;
+    let mut left_out = None;
+    for member in &unknown {
         let candidates = keys.read.iter().copied();
         let candidates = candidates.filter(|key| !are_opposite(key, &member.key));
-        let help = match nearest(&member.key, candidates) {
-            Some(key) => format!("did you mean `{key}`?"),
-            None => String::new(),
-        };
-        let what = format!("unknown key `{}`", member.key);
-        // If a misspelt `clients` or `admin` were ignored, access would not be restricted as
-        // intended.
-        let guards = ["clients", "admin"].map(|key| format!("did you mean `{key}`?"));
-        let severity = match guards.contains(&help) {
+        let meant = nearest(&member.key, candidates);
+        // A misspelt restriction would not be in force.
+        let severity = match meant.is_some_and(|key| RESTRICTING_KEYS.contains(&key)) {
             true => Severity::Error,
             false => keys.unknown,
         };
+        if severity != Severity::Error {
+            warned += 1;
+            if warned > MAX_UNKNOWN_KEYS {
+                left_out.get_or_insert(member);
+                continue;
+            }
+        }
+        let what = format!("unknown key `{}`", member.key);
+        let help = meant.map_or_else(String::new, |key| format!("did you mean `{key}`?"));
         problems.add(severity, &member.key_at, what, help);
     }
-    if let Some(next) = unknown.get(UNKNOWN_KEYS_TOLD) {
-        let more = unknown.len() - UNKNOWN_KEYS_TOLD;
-        let what = format!("{more} more unknown keys in this object");
-        problems.add(keys.unknown, &next.key_at, what, String::new());
+    if let Some(first) = left_out {
+        let more = warned - MAX_UNKNOWN_KEYS;
+        let noun = if more == 1 { "key" } else { "keys" };
+        let what = format!("{more} more unknown {noun} in this object");
+        problems.add(keys.unknown, &first.key_at, what, String::new());
     }
     Some(())
 }

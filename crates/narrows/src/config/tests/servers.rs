@@ -277,3 +277,35 @@ fn unsupported_keys_of_other_programs_are_reported() {
         "#]],
     );
 }
+
+#[test]
+fn misspelt_restrictions_are_errors() {
+    check(
+        r#"{"mcpServers": {"a": {"command": "x", "disabledTool": ["y"]}},
+ "presets": {"p": {"tools": []}}, "endpoints": {"default": {"presets": "p"}},
+ "a1": 1, "b1": 1, "c1": 1, "d1": 1, "e1": 1, "f1": 1, "client": {}}"#,
+        expect![[r#"
+            error: narrows.json:1:39: server 'a': unknown key `disabledTool`
+              path: mcpServers.a.disabledTool
+              help: did you mean `disabledTools`?
+            error: narrows.json:2:61: unknown key `presets`
+              path: endpoints.default.presets
+              help: did you mean `preset`?
+            warning: narrows.json:3:2: unknown key `a1`
+              path: a1
+            warning: narrows.json:3:11: unknown key `b1`
+              path: b1
+            warning: narrows.json:3:20: unknown key `c1`
+              path: c1
+            warning: narrows.json:3:29: unknown key `d1`
+              path: d1
+            warning: narrows.json:3:38: unknown key `e1`
+              path: e1
+            warning: narrows.json:3:47: 1 more unknown key in this object
+              path: f1
+            error: narrows.json:3:56: unknown key `client`
+              path: client
+              help: did you mean `clients`?
+        "#]],
+    );
+}

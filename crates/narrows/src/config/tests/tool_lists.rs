@@ -12,16 +12,15 @@ fn suggestions_never_invert_the_meaning() {
         expect![[r#"
             warning: narrows.json:1:39: server 'a': unknown key `denyTools`
               path: mcpServers.a.denyTools
-            warning: narrows.json:1:59: server 'a': unknown key `disallowedTools`
+            error: narrows.json:1:59: server 'a': unknown key `disallowedTools`
               path: mcpServers.a.disallowedTools
               help: did you mean `disabledTools`?
             warning: narrows.json:2:13: server 'a': unknown key `enableTools`
               path: mcpServers.a.enableTools
               help: did you mean `enabledTools`?
-            warning: narrows.json:2:35: server 'a': unknown key `excludedTools`
+            error: narrows.json:2:35: server 'a': unknown key `excludedTools`
               path: mcpServers.a.excludedTools
               help: did you mean `excludeTools`?
-            a stdio "x" [] Newline
         "#]],
     );
 }
