@@ -244,7 +244,7 @@ fn announce(
         Some(file) => file.display().to_string(),
         None => "the built-in default, as there is no narrows.json".to_owned(),
     };
-    let mut claude = format!("claude mcp add --transport http narrows {url}");
+    let mut claude = format!("claude mcp add --scope user --transport http narrows {url}");
     let mut cursor = json!({ "mcpServers": { "narrows": { "url": url } } });
     let mut inspector = format!(
         "npx @modelcontextprotocol/inspector --cli {url} --transport http --method tools/list"

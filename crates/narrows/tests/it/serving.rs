@@ -69,7 +69,7 @@ fn serve_prints_client_setup_commands() {
     running.signal("TERM");
     let rest = running.wait().stderr;
     for line in [
-        format!("claude mcp add --transport http narrows http://127.0.0.1:{port}/mcp"),
+        format!("claude mcp add --scope user --transport http narrows http://127.0.0.1:{port}/mcp"),
         format!(r#"{{"mcpServers":{{"narrows":{{"url":"http://127.0.0.1:{port}/mcp"}}}}}}"#),
         format!("inspector --cli http://127.0.0.1:{port}/mcp --transport http --method tools/list"),
     ] {
