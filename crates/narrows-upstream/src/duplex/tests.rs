@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 
 use super::*;
 use crate::exchange::{Ask, Asks, Cancel, Notice};
+use crate::settings::Era;
 
 /// The server end of the channel.
 struct ServerEnd {
@@ -94,6 +95,7 @@ async fn open() -> (Arc<Duplex>, ServerEnd, Arc<RecordingHandler>) {
             &hello,
             heard,
             Duration::from_secs(5),
+            Era::Auto,
             &TaskTracker::new(),
         )
         .await
@@ -407,6 +409,7 @@ async fn a_server_that_never_answers_initialize_is_given_up() {
         &hello,
         Arc::new(RecordingHandler::default()),
         Duration::from_secs(5),
+        Era::Auto,
         &TaskTracker::new(),
     )
     .await;

@@ -81,7 +81,9 @@ impl ListReader<'_> {
                     );
                     return Ok(list);
                 }
-                list.add(kind, raw, self.mark, &mut seen);
+                if kind != ListKind::Tools || self.link.accepts_tool(&raw) {
+                    list.add(kind, raw, self.mark, &mut seen);
+                }
             }
             match next.filter(|next| next.kind() == Kind::String) {
                 // A repeated cursor would lead to an endless loop.
