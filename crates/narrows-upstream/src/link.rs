@@ -61,6 +61,13 @@ impl Link {
         }
     }
 
+    /// Sets the log level of a new link before its first request, if requests carry the level.
+    pub fn preset_level(&self, level: Option<&str>) {
+        if let (Some(modern), Some(level)) = (&self.0.modern, level) {
+            modern.set_level(&Raw::string(level));
+        }
+    }
+
     pub async fn close(&self) {
         match &self.0.carrier {
             Carrier::Duplex(link) => link.close().await,

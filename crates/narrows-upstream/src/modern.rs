@@ -95,7 +95,10 @@ impl Modern {
                 Ok(Raw::empty_object())
             }
             "logging/setLevel" => {
-                self.set_level(&call);
+                let params = call.params.as_ref();
+                if let Some(level) = params.and_then(|params| params.member("level")) {
+                    self.set_level(&level);
+                }
                 Ok(Raw::empty_object())
             }
             "resources/subscribe" => {
@@ -202,14 +205,9 @@ impl Modern {
     }
 
     /// Sets the log level of all further requests.
-    fn set_level(&self, call: &Outgoing<'_>) {
-        let level = call
-            .params
-            .as_ref()
-            .and_then(|params| params.member("level"));
-        let level = level.filter(|level| level.kind() == Kind::String);
-        if let Some(level) = level.filter(|_| self.has_logging) {
-            let meta = self.base.with_member(LOG_LEVEL, &level);
+    pub(crate) fn set_level(&self, level: &Raw) {
+        if self.has_logging && level.kind() == Kind::String {
+            let meta = self.base.with_member(LOG_LEVEL, level);
             self.meta.store(Arc::new(meta));
         }
     }

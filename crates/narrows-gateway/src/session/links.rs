@@ -12,6 +12,7 @@ use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio_util::sync::CancellationToken;
 
 use super::Session;
+use super::log_level::LogLevel;
 use super::variants::{ReadPass, read_offer};
 use crate::call::{LinkChoice, LinkSource, ViewSource};
 use crate::error::Error;
@@ -187,6 +188,8 @@ impl Session {
             seen: CancellationToken::new(),
             gone: CancellationToken::new(),
         });
+        let level = self.level();
+        held.own.link.preset_level(level.map(LogLevel::as_str));
         *slot.link.lock() = Some(held.clone());
         // If the session or the instance ended in the meantime, its shutdown missed this link.
         let is_known = self.links.has(upstream.serial, &slot) && !upstream.is_retired();

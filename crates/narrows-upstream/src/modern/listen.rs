@@ -105,15 +105,10 @@ impl Subscriptions {
             let value = capability.and_then(|capability| capability.member(member));
             value.and_then(|value| value.as_bool()) == Some(true)
         };
-        // The shared link reads the lists for all, so the links of single sessions need not follow
-        // them too.
-        let lists = match handler.is_own() {
-            true => Vec::new(),
-            false => LIST_CHANGES
-                .iter()
-                .filter(|list| has(list.capability, "listChanged"))
-                .collect(),
-        };
+        let lists = LIST_CHANGES
+            .iter()
+            .filter(|list| has(list.capability, "listChanged"))
+            .collect();
         let (wanted, filters) = watch::channel(Filter {
             lists,
             ..Filter::default()

@@ -1,5 +1,7 @@
 //! The members of results that earlier revisions lack.
 
+use bytes::{BufMut, BytesMut};
+
 use crate::modern::SERVER_INFO;
 use crate::{Kind, Raw};
 
@@ -151,21 +153,38 @@ impl ResultFields {
 
     /// Returns the result without the members that only this revision has.
     pub fn remove_from(result: &Raw) -> Raw {
-        let mut rest = result.clone();
-        for name in ["resultType", "ttlMs", "cacheScope"] {
-            rest = rest.without_member(name);
-        }
-        let Some(meta) = rest.member("_meta") else {
-            return rest;
+        let names = ["resultType", "ttlMs", "cacheScope", "_meta"];
+        let is_old = |meta: &Option<Raw>| {
+            let info = meta.as_ref().and_then(|meta| meta.member(SERVER_INFO));
+            info.is_none()
         };
-        if meta.member(SERVER_INFO).is_none() {
-            return rest;
+        if let Ok([None, None, None, meta]) = result.pick(names)
+            && is_old(&meta)
+        {
+            return result.clone();
         }
-        let meta = meta.without_member(SERVER_INFO);
-        match meta.members().next() {
-            Some(_) => rest.with_member("_meta", &meta),
-            None => rest.without_member("_meta"),
+        let mut rest = BytesMut::with_capacity(result.len());
+        rest.put_u8(b'{');
+        for (key, mut value) in result.members() {
+            match &*key {
+                "resultType" | "ttlMs" | "cacheScope" => continue,
+                "_meta" if value.member(SERVER_INFO).is_some() => {
+                    value = value.without_member(SERVER_INFO);
+                    if value.members().next().is_none() {
+                        continue;
+                    }
+                }
+                _ => {}
+            }
+            if rest.len() > 1 {
+                rest.put_u8(b',');
+            }
+            rest.put_slice(Raw::string(&key).as_bytes());
+            rest.put_u8(b':');
+            rest.put_slice(value.as_bytes());
         }
+        rest.put_u8(b'}');
+        Raw::from_checked(rest.freeze())
     }
 }
 

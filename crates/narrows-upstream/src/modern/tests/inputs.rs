@@ -146,7 +146,7 @@ async fn open_requests_are_withdrawn_when_the_call_ends() {
         tokio::pin!(pending);
         while asks.len() < 2 {
             tokio::select! {
-                _ = &mut pending => panic!("nobody has answered"),
+                _ = &mut pending => panic!("both answers are missing"),
                 event = events.recv() => match *event.unwrap() {
                     Event::Ask(ask) => asks.push(ask),
                     other => panic!("{other:?}"),

@@ -93,6 +93,12 @@ async fn methods_that_this_era_lacks_are_answered_by_the_gateway() {
         .unwrap();
     let seen = server.saw("tools/call").await;
     assert_eq!(seen.body["params"]["_meta"][LOG_LEVEL], "debug");
+    link.preset_level(Some("error"));
+    call(&link, "tools/call", json!({"name": "t"}))
+        .await
+        .unwrap();
+    let seen = server.saw("tools/call").await;
+    assert_eq!(seen.body["params"]["_meta"][LOG_LEVEL], "error");
     link.close().await;
     assert!(server.rest().is_empty(), "no DELETE, no notification");
 }

@@ -63,7 +63,7 @@ pub(super) fn context() -> UpstreamContext {
     )
 }
 
-async fn connect(upstream: &Arc<Upstream>) -> Result<Connected, Failure> {
+pub(super) async fn connect(upstream: &Arc<Upstream>) -> Result<Connected, Failure> {
     let (handler, _) = handler();
     let ours = crate::testing::hello();
     soon(upstream.connect(&ours, handler)).await

@@ -116,13 +116,13 @@ async fn every_transport_is_told() {
         expect![[r#"
             exit 0
             configuration  narrows.json
-            up        bare-http  http     2025-11-25, N s, 1 tool, N tokens
-            up        bare-ws    ws       2025-11-25, N s, 1 tool, N tokens
-            up        http       http     2025-11-25, N s, 1 tool, N tokens
-            up        rpc        rpc      2025-11-25, N s, 1 tool, N tokens
-            up        sse        sse      2025-11-25, N s, 1 tool, N tokens
-            up        web-ws     ws       2025-11-25, N s, 1 tool, N tokens
-            up        ws         ws       2025-11-25, N s, 1 tool, N tokens
+            up        bare-http  http     2025-11-25 (legacy), N s, 1 tool, N tokens
+            up        bare-ws    ws       2025-11-25 (legacy), N s, 1 tool, N tokens
+            up        http       http     2025-11-25 (legacy), N s, 1 tool, N tokens
+            up        rpc        rpc      2025-11-25 (legacy), N s, 1 tool, N tokens
+            up        sse        sse      2025-11-25 (legacy), N s, 1 tool, N tokens
+            up        web-ws     ws       2025-11-25 (legacy), N s, 1 tool, N tokens
+            up        ws         ws       2025-11-25 (legacy), N s, 1 tool, N tokens
             7 of 7 servers up, N tools, N tokens, and recover_text of the gateway, N tokens
             warning: narrows.json:1:342: server 'web-ws': http:// is read as ws:// here, because the type is ws
               path: mcpServers.web-ws.url
@@ -164,11 +164,11 @@ async fn a_server_of_the_older_transport_is_found_and_told() {
         expect![[r#"
             exit 0
             configuration  narrows.json
-            up        by-path  sse      2024-11-05, N s, 1 tool, N tokens
+            up        by-path  sse      2024-11-05 (legacy), N s, 1 tool, N tokens
                       found: HTTP+SSE, because http://127.0.0.1:PORT/sse answered HTTP 405 Method Not Allowed; set "type": "sse" to skip the first attempt
-            up        found    sse      2024-11-05, N s, 1 tool, N tokens
+            up        found    sse      2024-11-05 (legacy), N s, 1 tool, N tokens
                       found: HTTP+SSE, because http://127.0.0.1:PORT/mcp answered HTTP 405 Method Not Allowed; set "type": "sse" to skip the first attempt
-            up        said     sse      2024-11-05, N s, 1 tool, N tokens
+            up        said     sse      2024-11-05 (legacy), N s, 1 tool, N tokens
             3 of 3 servers up, N tools, N tokens, and recover_text of the gateway, N tokens
         "#]],
     );
