@@ -29,6 +29,14 @@ impl Carrier {
         }
     }
 
+    /// Ends the connection and all calls that wait for a response.
+    pub(crate) fn give_up(&self, failure: Failure) {
+        match self {
+            Carrier::Duplex(link) => link.end(failure),
+            Carrier::Http(link) => link.give_up(failure),
+        }
+    }
+
     pub(crate) async fn ended(&self) -> Arc<Failure> {
         match self {
             Carrier::Duplex(link) => link.ended().await,

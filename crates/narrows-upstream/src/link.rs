@@ -139,10 +139,7 @@ impl LinkTransport {
     }
 
     pub(crate) fn give_up(&self, failure: Failure) {
-        match &self.carrier {
-            Carrier::Duplex(link) => link.end(failure),
-            Carrier::Http(link) => link.give_up(failure),
-        }
+        self.carrier.give_up(failure);
     }
 }
 

@@ -18,7 +18,9 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use http::HeaderMap;
-use narrows_wire::modern::{HEADER_MISMATCH, LOG_LEVEL, ResultFields, may_require_input};
+use narrows_wire::modern::{
+    HEADER_MISMATCH, LOG_LEVEL, ResultFields, UNSUPPORTED_VERSION, may_require_input,
+};
 use narrows_wire::{ClientHello, Kind, Raw};
 
 pub(crate) use self::headers::ParamHeaders;
@@ -136,6 +138,13 @@ impl Modern {
                     self.reread_headers(carrier, call.timeout).await;
                     self.send(carrier, call.clone(), &resumed).await?
                 }
+                Err(LinkError::Answered(error)) if code(&error) == Some(UNSUPPORTED_VERSION) => {
+                    // The server has been replaced by one of other revisions, so a new link must
+                    // detect its era.
+                    let failure = LinkError::Answered(error.clone()).into_failure(call.method);
+                    carrier.give_up(failure);
+                    return Err(LinkError::Answered(error));
+                }
                 result => result?,
             };
             let kind = result.member("resultType");
@@ -180,8 +189,7 @@ impl Modern {
     /// Returns true if the server says that the headers of a call do not match its params. The
     /// tool's definition may have changed.
     fn may_correct(&self, call: &Outgoing<'_>, error: &Raw) -> bool {
-        let code = error.member("code").and_then(|code| code.as_i64());
-        self.is_http && call.method == "tools/call" && code == Some(HEADER_MISMATCH)
+        self.is_http && call.method == "tools/call" && code(error) == Some(HEADER_MISMATCH)
     }
 
     /// Reads the definitions of the tools again, for their headers.
@@ -211,6 +219,10 @@ impl Modern {
             self.meta.store(Arc::new(meta));
         }
     }
+}
+
+fn code(error: &Raw) -> Option<i64> {
+    error.member("code").and_then(|code| code.as_i64())
 }
 
 /// Returns the result without the members that only the modern era has.

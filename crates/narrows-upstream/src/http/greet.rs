@@ -146,6 +146,11 @@ impl HttpLink {
                 Ok(self.endpoint.session())
             }
             Err(failure) => {
+                // The server may have been replaced by one of the modern era, which only a new
+                // link can detect.
+                if failure.kind == FailureKind::UnsupportedRevision {
+                    self.give_up(failure.clone());
+                }
                 let failure = last_failure.insert(Arc::new(failure)).clone();
                 self.failed_reopens.fetch_add(1, Ordering::Release);
                 Err(LinkError::unsent(failure))

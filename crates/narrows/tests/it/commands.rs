@@ -1,6 +1,7 @@
 //! Tests of `check`, `tools` and `call` with the built-in server and with servers that fail.
 
 mod call;
+mod eras;
 mod presets;
 mod shaping;
 mod transports;

@@ -243,3 +243,13 @@ async fn a_server_without_our_revision_says_which_it_has() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_server_that_no_longer_has_our_revision_loses_its_link() {
+    let server = serve(json!({}), |seen| async move { error(400, &seen, -32022) }).await;
+    let (link, _received) = open(&server).await;
+    let answer = call(&link, "tools/call", json!({"name": "t"})).await;
+    assert!(matches!(answer, Err(LinkError::Answered(_))), "{answer:?}");
+    let reason = soon(link.ended()).await;
+    assert!(reason.is_answer, "{reason:?}");
+}

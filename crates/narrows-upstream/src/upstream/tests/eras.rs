@@ -175,7 +175,7 @@ async fn a_configured_era_is_the_only_one_tried() {
         let up = upstream_with(RemoteProtocol::HttpOrSse, settings, |settings| {
             settings.era = configured;
         });
-        let failure = soon(era(&up)).await.err().expect("it must not connect");
+        let failure = soon(era(&up)).await.expect_err("it must not connect");
         assert_eq!(failure.kind, FailureKind::UnsupportedRevision);
         assert!(failure.detail.contains("2026-07-28"), "{failure:?}");
         let is_named = failure.detail.contains("\"era\" is \"legacy\"");

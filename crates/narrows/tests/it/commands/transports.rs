@@ -46,7 +46,7 @@ impl TransportServer {
     }
 }
 
-fn config<'a>(servers: impl IntoIterator<Item = (&'a str, Value)>) -> Folder {
+pub(super) fn config<'a>(servers: impl IntoIterator<Item = (&'a str, Value)>) -> Folder {
     let servers = servers
         .into_iter()
         .map(|(id, entry)| (id.to_owned(), entry));
@@ -56,7 +56,7 @@ fn config<'a>(servers: impl IntoIterator<Item = (&'a str, Value)>) -> Folder {
 
 /// Compares the exit code and stdout, without the parts that differ between runs.
 #[track_caller]
-fn check(ran: &ProgramOutput, expected: Expect) {
+pub(super) fn check(ran: &ProgramOutput, expected: Expect) {
     let mut shown = format!("exit {}\n", ran.code.unwrap_or(-1));
     let stdout = by_server(&ran.stdout);
     for line in stdout.lines().chain(ran.stderr.lines()) {
