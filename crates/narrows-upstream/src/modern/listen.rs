@@ -38,6 +38,8 @@ const STEADY_TIME: Duration = Duration::from_secs(30);
 /// The maximum number of resources that a link is subscribed to.
 const MAX_URIS: usize = 10_000;
 
+const METHOD_NOT_FOUND: i64 = -32601;
+
 const METHOD: &str = "subscriptions/listen";
 const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
@@ -200,6 +202,13 @@ struct Listener {
 
 type Stream = AbortOnDropHandle<Result<Raw, LinkError>>;
 
+/// The reason why a stream could not be opened.
+enum Refusal {
+    /// The server does not have the method, so only a changed filter is worth another attempt.
+    Unsupported,
+    Other,
+}
+
 impl Listener {
     async fn run(mut self) {
         let carrier = self.carrier.clone();
@@ -222,13 +231,21 @@ impl Listener {
                 }
                 continue;
             }
-            let Some(mut stream) = self.open(&filter).await else {
-                // The old stream covers a part of the filter, but a server that refused the new
-                // one may end it as well.
-                if self.rest().await.is_err() {
-                    return;
+            let mut stream = match self.open(&filter).await {
+                Ok(stream) => stream,
+                Err(refusal) => {
+                    // Requests must not wait for a stream that the server refuses.
+                    self.report.send_replace(filter.number);
+                    // The old stream still covers a part of the filter.
+                    let rested = match refusal {
+                        Refusal::Unsupported => self.filters.changed().await,
+                        Refusal::Other => self.rest().await,
+                    };
+                    if rested.is_err() {
+                        return;
+                    }
+                    continue;
                 }
-                continue;
             };
             drop(old.take());
             self.report.send_replace(filter.number);
@@ -255,8 +272,8 @@ impl Listener {
         }
     }
 
-    /// Opens a stream and waits for its acknowledgement. Returns `None` if the server refuses it.
-    async fn open(&self, filter: &Filter) -> Option<Stream> {
+    /// Opens a stream and waits for its acknowledgement.
+    async fn open(&self, filter: &Filter) -> Result<Stream, Refusal> {
         let mut acknowledged = self.handler.acknowledged.subscribe();
         let (carrier, meta, params) = (self.carrier.clone(), self.meta.clone(), filter.params());
         let mut stream = AbortOnDropHandle::new(tokio::spawn(async move {
@@ -274,12 +291,19 @@ impl Listener {
         tokio::select! {
             // The next acknowledgement is that of this stream, because the earlier streams have had
             // theirs.
-            _ = acknowledged.changed() => Some(stream),
+            _ = acknowledged.changed() => Ok(stream),
             // Some servers send none.
-            () = sleep(ACK_TIMEOUT) => Some(stream),
+            () = sleep(ACK_TIMEOUT) => Ok(stream),
             ended = &mut stream => {
                 tracing::debug!(?ended, "the server opens no stream of notifications");
-                None
+                let code = match ended {
+                    Ok(Err(LinkError::Answered(error))) => error.member("code"),
+                    _ => None,
+                };
+                Err(match code.and_then(|code| code.as_i64()) {
+                    Some(METHOD_NOT_FOUND) => Refusal::Unsupported,
+                    _ => Refusal::Other,
+                })
             }
         }
     }

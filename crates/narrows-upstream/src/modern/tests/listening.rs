@@ -131,3 +131,39 @@ async fn a_closed_link_closes_its_stream() {
     link.close().await;
     soon(sender.closed()).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_server_without_streams_is_asked_once_per_filter() {
+    let mut server = serve(both(), |seen| async move { error(404, &seen, -32601) }).await;
+    let (link, _received) = open(&server).await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let began = tokio::time::Instant::now();
+    call(&link, "resources/subscribe", json!({"uri": "a:b"}))
+        .await
+        .unwrap();
+    assert!(
+        began.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        began.elapsed()
+    );
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let listen = "subscriptions/listen";
+    assert_eq!(server.rest(), ["server/discover", listen, listen]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_ends_every_stream_at_once_is_asked_less_and_less() {
+    let mut server = serve(both(), |seen| async move {
+        let (sender, reply) = events();
+        let meta = json!({SUBSCRIPTION: seen.body["id"]});
+        let ack = "notifications/subscriptions/acknowledged";
+        let ack = json!({"jsonrpc": "2.0", "method": ack, "params": {"_meta": meta}});
+        sender.send(event(&ack.to_string())).unwrap();
+        reply
+    })
+    .await;
+    let (_link, _received) = open(&server).await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let asked = server.rest().len();
+    assert!((8..24).contains(&asked), "{asked}");
+}
