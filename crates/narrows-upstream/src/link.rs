@@ -79,6 +79,12 @@ impl Link {
         self.0.ended().await
     }
 
+    /// Returns true if each request of the server belongs to one call, because it arrives on the
+    /// stream of that call or as its result.
+    pub fn ties_asks_to_calls(&self) -> bool {
+        self.0.modern.is_some() || matches!(self.0.carrier, Carrier::Http(_))
+    }
+
     /// Returns true if the link has ended.
     pub fn has_ended(&self) -> bool {
         self.0.carrier.end_reason().is_some()

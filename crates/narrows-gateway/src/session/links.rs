@@ -118,7 +118,8 @@ impl Session {
 
     /// Sends a server's request to the client, outside any call.
     pub(crate) fn put(&self, ask: Ask) {
-        if self.caller.asks.allows(&ask.method) {
+        // Modern clients can be asked only during a call.
+        if self.caller.revision.is_legacy() && self.caller.asks.allows(&ask.method) {
             self.outbox.send(Event::Ask(ask));
         } else {
             ask.reply.answer(Err(Refusal::NotSupported.error()));
