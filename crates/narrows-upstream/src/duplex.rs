@@ -198,8 +198,8 @@ impl Duplex {
         let method = "server/discover";
         let call = Outgoing::own(method, None, timeout);
         let result = self.request_with(call, Some(&parts)).await;
-        let hello =
-            ServerHello::of_discovery(&result.map_err(|error| error.into_failure(method))?)?;
+        let result = result.map_err(|error| error.into_failure(method))?;
+        let hello = ServerHello::of_discovery(&result, &self.server)?;
         self.is_modern.store(true, Ordering::Relaxed);
         Ok(hello)
     }

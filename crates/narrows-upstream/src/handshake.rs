@@ -61,11 +61,13 @@ impl ServerHello {
         let revision = Revision::parse(&version)
             .filter(|revision| revision.is_legacy())
             .ok_or_else(|| {
-                let version: String = version.chars().take(40).collect();
+                let shown: String = version.chars().take(40).collect();
                 Failure {
                     kind: FailureKind::UnsupportedRevision,
+                    // A server of the modern era may answer, although it has no `initialize`.
+                    is_answer: Revision::parse(&version).is_some(),
                     ..broken(&format!(
-                        "chose the revision {version:?}; the gateway speaks {}",
+                        "chose the revision {shown:?}; the gateway speaks {}",
                         spoken()
                     ))
                 }
@@ -90,8 +92,8 @@ impl ServerHello {
         }
     }
 
-    /// Reads the response to `server/discover`.
-    pub(crate) fn of_discovery(result: &Raw) -> Result<ServerHello, Failure> {
+    /// Reads the response to `server/discover` of the server with the slug `server`.
+    pub(crate) fn of_discovery(result: &Raw, server: &str) -> Result<ServerHello, Failure> {
         let broken = |what: &str| {
             Failure::new(
                 FailureKind::Protocol,
@@ -112,10 +114,24 @@ impl ServerHello {
         Ok(ServerHello {
             revision: Revision::V2026_07_28,
             capabilities: object(capabilities),
-            server_info: object(meta.and_then(|meta| meta.member(SERVER_INFO))),
+            server_info: named(
+                object(meta.and_then(|meta| meta.member(SERVER_INFO))),
+                server,
+            ),
             instructions: instructions.and_then(|raw| raw.as_text().map(|text| text.into_owned())),
         })
     }
+}
+
+/// Returns the server's name and version with the members that legacy clients require. In the
+/// modern era, servers need not send any.
+fn named(info: Raw, server: &str) -> Raw {
+    [("name", server), ("version", "unknown")]
+        .into_iter()
+        .fold(info, |info, (key, value)| match info.member(key) {
+            Some(own) if own.kind() == Kind::String => info,
+            _ => info.with_member(key, &Raw::string(value)),
+        })
 }
 
 /// Returns the value if it is an object, and otherwise an empty object.

@@ -57,8 +57,8 @@ impl HttpLink {
         };
         let call = Outgoing::own(method, None, self.startup_timeout);
         let result = self.request_with(call, Some(&parts)).await;
-        let hello =
-            ServerHello::of_discovery(&result.map_err(|error| error.into_failure(method))?)?;
+        let result = result.map_err(|error| error.into_failure(method))?;
+        let hello = ServerHello::of_discovery(&result, &self.server)?;
         self.endpoint.enter(hello.revision, None);
         opening.0 = None;
         drop(opening);

@@ -85,6 +85,22 @@ async fn a_server_that_refuses_initialize_is_modern() {
 }
 
 #[tokio::test]
+async fn a_server_that_answers_initialize_with_our_modern_revision_is_modern() {
+    let server = serve(|seen| match seen.what() {
+        "server/discover" => discovery(seen),
+        "initialize" => json_reply(&seen.result(hello("2026-07-28"))),
+        _ => status(202),
+    })
+    .await;
+    let up = upstream(RemoteProtocol::Http, server.settings());
+    let connected = connect(&up).await.expect("it connects");
+    assert_eq!(connected.hello.revision, Revision::V2026_07_28);
+    // Legacy clients require a name and a version, which this server does not send.
+    let info = connected.hello.server_info;
+    assert_eq!(info.as_str(), r#"{"name":"srv","version":"unknown"}"#);
+}
+
+#[tokio::test]
 async fn of_both_eras_the_one_with_sessions_is_used() {
     for (session, revision, how) in [
         (true, Revision::V2025_11_25, "initialize opens a session"),
