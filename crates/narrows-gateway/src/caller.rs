@@ -36,6 +36,19 @@ impl Caller {
         }
     }
 
+    /// Returns the requests of servers that are passed on during a call. The adapter of modern
+    /// clients answers those that the client does not support, because the call fails then.
+    pub(crate) fn call_asks(&self) -> Asks {
+        match self.revision.is_legacy() {
+            true => self.asks,
+            false => Asks {
+                roots: true,
+                sampling: true,
+                elicitation: true,
+            },
+        }
+    }
+
     /// Returns true if the client is a gateway that this gateway called, directly or through
     /// others.
     pub(crate) fn originates_here(&self) -> bool {

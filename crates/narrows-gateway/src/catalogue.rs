@@ -17,7 +17,7 @@ use narrows_policy::Template;
 use narrows_policy::names;
 use narrows_policy::permission::{self, Rules};
 use narrows_policy::preset::{Preset, ToolFilters};
-use narrows_wire::{ItemKind, Raw, token};
+use narrows_wire::{ItemKind, Raw, Revision, token};
 
 pub(crate) use self::listing::{Entry, Listing};
 pub use self::settings::{EndpointSettings, Expose, Uris};
@@ -146,6 +146,34 @@ impl View {
         match self.tools.routes.get(name) {
             Some(target) => Ok(target.clone()),
             None => self.named(ItemKind::Tool, ListKind::Tools, &self.tools, name),
+        }
+    }
+
+    /// Returns the input schema of a listed tool, as its server published it.
+    pub(crate) fn tool_schema(&self, name: &str) -> Option<Raw> {
+        let target = self.tools.routes.get(name)?;
+        let own = target.name.as_text()?;
+        let index = target.upstream.index;
+        let part = self
+            .parts
+            .iter()
+            .find(|part| part.upstream.index == index)?;
+        let tool = part.offer.tools.iter().find(|tool| *tool.key == *own)?;
+        tool.raw.member("inputSchema")
+    }
+
+    /// Returns the content of the result of `server/discover`.
+    pub(crate) fn discovery(&self) -> Raw {
+        let versions = Revision::ALL.into_iter().rev().map(Revision::as_str);
+        let versions: Vec<&str> = versions.collect();
+        // Tasks of the legacy era do not exist in the modern one.
+        let capabilities = self.capabilities.without_member("tasks");
+        let result = Raw::empty_object()
+            .with_member("supportedVersions", &Raw::from_serialize(&versions))
+            .with_member("capabilities", &capabilities);
+        match &self.instructions {
+            Some(instructions) => result.with_member("instructions", &Raw::string(instructions)),
+            None => result,
         }
     }
 

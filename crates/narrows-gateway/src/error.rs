@@ -63,6 +63,15 @@ pub enum Error {
     ClientBusy { client: String, max: usize },
     #[error("Client '{client}' has too many sessions (limit {max})")]
     ClientSessions { client: String, max: usize },
+    /// The server asks the client something that the client does not support.
+    #[error(
+        "The server sent '{method}', but the client did not declare the capability: {required}"
+    )]
+    MissingCapability {
+        method: Box<str>,
+        /// The missing capabilities, as JSON.
+        required: &'static str,
+    },
     /// The client cancelled the request and does not expect a response.
     #[error("Request cancelled")]
     Cancelled,
@@ -116,6 +125,7 @@ impl Error {
             | NeedsTask { .. }
             | BadParams(_)
             | UnknownMethod(_)
+            | MissingCapability { .. }
             | OwnServer
             | DuplicateId(_)
             | TooManyCalls(_)
@@ -182,6 +192,7 @@ impl Error {
             NeedsTask { .. } => "task_required",
             BadParams(_) => "invalid_params",
             UnknownMethod(_) => "unknown_method",
+            MissingCapability { .. } => "missing_capability",
             OwnServer => Recursion::OWN_SERVER,
             DuplicateId(_) => "duplicate_id",
             TooManyCalls(_) => "too_many_requests",

@@ -5,6 +5,7 @@ mod clients;
 mod control;
 mod drain;
 mod measure;
+mod modern;
 mod refused;
 mod report;
 mod sessions;
@@ -93,6 +94,7 @@ pub(crate) struct Inner {
     pub(crate) event_bus: Arc<EventBus>,
     sessions: Mutex<HashMap<u64, Arc<Session>>>,
     last_session: AtomicU64,
+    modern: modern::ModernClients,
     /// The number of the change that the views include. Locked while views or their inputs change.
     built: Mutex<u64>,
     started: Instant,
@@ -287,6 +289,7 @@ impl Inner {
             pruner,
             sessions: Mutex::default(),
             last_session: AtomicU64::new(0),
+            modern: modern::ModernClients::default(),
             built: Mutex::new(0),
             started,
             drain: Drain::default(),
@@ -514,6 +517,7 @@ async fn close_idle_sessions(inner: Arc<Inner>) {
             tracing::debug!(session = session.serial(), "ending an idle session");
             session.close();
         }
+        inner.modern.sweep();
         inner.run_maintenance().await;
     }
 }

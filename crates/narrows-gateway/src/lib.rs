@@ -21,6 +21,7 @@ mod gateway;
 mod gateway_client;
 mod known_clients;
 pub mod meter;
+mod modern;
 mod observer;
 mod permit;
 mod plain;
@@ -43,6 +44,7 @@ pub use gateway::{
     SwitchError, ToolReport, UpstreamReport,
 };
 pub use known_clients::ResultTraits;
+pub use modern::{ListenStream, ModernExchange, ModernRequest, ModernStep};
 pub use narrows_policy::{KnownClient, Principal, preset};
 pub use narrows_results::recover_tool::NAME as RECOVER_TOOL;
 pub use narrows_results::recovery_store;

@@ -15,7 +15,7 @@ mod subscriptions;
 mod variants;
 
 use std::pin::pin;
-use std::sync::atomic::AtomicU8;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -56,6 +56,9 @@ use narrows_upstream::{Link, ListKind, Upstream};
 
 /// The maximum time for the calls of a closed session to end.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The next owner of a modern call. Sessions count from the other end.
+static LAST_OWNER: AtomicU64 = AtomicU64::new(u64::MAX);
 
 /// The maximum length of a forwarded cancellation reason, in characters.
 const MAX_REASON: usize = 500;
@@ -230,7 +233,7 @@ impl Session {
         let context = CallContext {
             caller: &self.caller,
             links: self,
-            owner: self.serial,
+            owner: self.owner(),
             memory: Some(&self.share.memory),
             sink: sink.counted(self.observer.meter().dropped()),
             cancel: cancel.clone(),
@@ -291,6 +294,48 @@ impl Session {
         };
         observer.finish(&answer);
         Some(answer)
+    }
+
+    /// Returns the owner of messages that arrive over a link without a reference to a call. Modern
+    /// clients share sessions, so each of their calls has an owner of its own: what could belong to
+    /// another client is delivered to none.
+    fn owner(&self) -> u64 {
+        match self.caller.revision.is_legacy() {
+            true => self.serial,
+            false => LAST_OWNER.fetch_sub(1, Ordering::Relaxed),
+        }
+    }
+
+    /// Answers `server/discover`.
+    pub(crate) fn discover(&self) -> Result<Raw, Error> {
+        self.liveness.record_message();
+        let observer = self.observer.begin("server/discover", 0);
+        observer.accept();
+        observer.received(&self.caller.endpoint, None);
+        let view = self.view();
+        let answer = self.pass().map(|()| view.discovery());
+        observer.finish(&answer);
+        answer
+    }
+
+    /// Returns true if the server of a request ties its questions to the request. Otherwise, a
+    /// question could belong to any call over the same link.
+    pub(crate) fn ties_asks(&self, method: &str, params: Option<&Raw>) -> bool {
+        let named = |member| params?.member(member)?.as_text().map(String::from);
+        let view = self.view();
+        let target = match method {
+            "tools/call" => named("name").and_then(|name| view.tool(&name).ok()),
+            "prompts/get" => named("name").and_then(|name| view.prompt(&name).ok()),
+            "resources/read" => named("uri").and_then(|uri| view.find_resource(&uri).ok()?),
+            _ => None,
+        };
+        let link = target.and_then(|target| target.upstream.shared_link().ok());
+        link.is_some_and(|link| link.ties_asks_to_calls())
+    }
+
+    /// Runs a task that the shutdown of the gateway waits for.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.services.tasks.spawn(task);
     }
 
     fn is_looped_notice(&self, notice: &Notice) -> bool {

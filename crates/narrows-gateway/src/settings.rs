@@ -15,7 +15,7 @@ use narrows_results::shaping::ServerShape;
 use narrows_shape::Mask;
 use narrows_upstream::chain::Ancestry;
 pub use narrows_upstream::settings::{
-    Builtin, HealthSettings, ProxySettings, RemoteProtocol, RemoteSettings, Sharing, StdioSettings,
+    Builtin, Era, HealthSettings, ProxySettings, RemoteProtocol, RemoteSettings, Sharing, StdioSettings,
     Transport, UpstreamKind, UpstreamSettings,
 };
 

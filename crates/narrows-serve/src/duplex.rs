@@ -29,10 +29,12 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use self::modern::{ModernCalls, ModernTarget, is_modern};
 use crate::call::{Call, Step, encode_batch};
 use crate::error::{self, Refused};
 use crate::hello::Hello;
 
+mod modern;
 #[cfg(test)]
 mod tests;
 
@@ -131,6 +133,7 @@ pub(crate) struct Duplex<'a> {
     settings: DuplexSettings,
     state: DuplexState<'a>,
     calls: JoinSet<()>,
+    modern: ModernCalls,
     outgoing: mpsc::Sender<Bytes>,
     /// Messages that wait to be processed, see [`Duplex::is_busy`].
     backlog: VecDeque<Input>,
@@ -197,6 +200,7 @@ impl<'a> Duplex<'a> {
             settings,
             state: DuplexState::New,
             calls: JoinSet::new(),
+            modern: ModernCalls::default(),
             outgoing,
             backlog: VecDeque::new(),
             unsent: VecDeque::new(),
@@ -338,12 +342,20 @@ impl<'a> Duplex<'a> {
                     Err(refused) => self.refuse(Some(&request.id), &refused),
                 }
             }
+            // Without `initialize`, each request says which revision it has. Other channels are
+            // transports of legacy revisions only.
+            Message::Request(request)
+                if matches!(self.duplex_client, DuplexClient::Local) && is_modern(&request) =>
+            {
+                self.start_modern(request);
+            }
             Message::Request(Request { id, method, .. }) if &*method == "ping" => {
                 self.send(encode_result(&id, &Raw::empty_object()));
             }
             Message::Request(request) => self.refuse(Some(&request.id), &Refused::NotInitialized),
-            // These messages need no answer, and before a session exists they have no effect.
-            Message::Notification(_) | Message::Response(_) => {}
+            Message::Notification(notification) => self.modern.notify(&notification),
+            // It needs no answer, and before a session exists it has no effect.
+            Message::Response(_) => {}
         }
     }
 
@@ -417,6 +429,39 @@ impl<'a> Duplex<'a> {
         }
         self.calls
             .spawn(forward(call(), answers, self.outgoing.clone()));
+    }
+
+    /// Spawns a modern request as a task, unless the limit is reached or its id is in use.
+    fn start_modern(&mut self, request: Request) {
+        while self.calls.try_join_next().is_some() {}
+        let max = self.settings.max_calls;
+        let call = match self.calls.len() >= max {
+            true => Err(Error::TooManyCalls(max)),
+            false => self
+                .modern
+                .begin(&request.id)
+                .ok_or_else(|| Error::DuplicateId(request.id.as_raw().as_str().to_owned())),
+        };
+        let call = match call {
+            Ok(call) => call,
+            Err(failure) => {
+                let error = error::core(&failure, Revision::V2026_07_28);
+                return self.send(encode_error(Some(&request.id), &error));
+            }
+        };
+        let (is_server, name) = match self.entrypoint {
+            Entrypoint::Endpoint(name) => (false, name),
+            Entrypoint::Server(name) => (true, name),
+        };
+        let target = ModernTarget {
+            gateway: self.gateway.clone(),
+            principal: self.duplex_client.principal(),
+            is_server,
+            name: name.to_owned(),
+            outgoing: self.outgoing.clone(),
+            stop: self.stop.clone(),
+        };
+        self.calls.spawn(call.run(target, request));
     }
 
     fn refuse(&mut self, id: Option<&Id>, refused: &Refused) {

@@ -14,6 +14,7 @@ use http::header::HeaderValue;
 use narrows_gateway::{Error, ForwardError, PrunerError};
 use narrows_upstream::Error as UpstreamError;
 use narrows_wire::ItemKind;
+use narrows_wire::modern::{self, BadMeta};
 use narrows_wire::{Id, Raw, Revision, encode_error};
 use serde_json::{Map, Value, json};
 
@@ -77,6 +78,14 @@ pub(crate) enum Refused {
     ContentType,
     NotAcceptable,
     ProtocolVersion,
+    /// The request has no form of a revision that the gateway supports.
+    UnsupportedVersion {
+        requested: String,
+    },
+    /// A header disagrees with the body, or is missing.
+    HeaderMismatch(String),
+    /// The metadata of a modern request is missing or invalid.
+    BadMeta(BadMeta),
     TooLarge {
         max: usize,
     },
@@ -144,6 +153,9 @@ impl Refused {
             }
             RepeatedHeader
             | ProtocolVersion
+            | UnsupportedVersion { .. }
+            | HeaderMismatch(_)
+            | BadMeta(_)
             | Unreadable
             | BrokenFrame(_)
             | Message(_)
@@ -163,6 +175,11 @@ impl Refused {
         let mut data = Map::new();
         if let Some(after) = self.retry_after() {
             data.insert(RETRY_AFTER.into(), millis(after).into());
+        }
+        if let Refused::UnsupportedVersion { requested } = self {
+            let supported = Revision::ALL.into_iter().rev().map(Revision::as_str);
+            data.insert("supported".into(), supported.collect());
+            data.insert("requested".into(), requested.as_str().into());
         }
         object(self.code(), &self.message(), self.as_str(), data)
     }
@@ -221,7 +238,9 @@ impl Refused {
             Refused::Message(narrows_wire::Error::Parse(_)) | Refused::BrokenFrame(_) => {
                 PARSE_ERROR
             }
-            Refused::BadInitialize(_) => INVALID_PARAMS,
+            Refused::BadInitialize(_) | Refused::BadMeta(_) => INVALID_PARAMS,
+            Refused::UnsupportedVersion { .. } => modern::UNSUPPORTED_VERSION,
+            Refused::HeaderMismatch(_) => modern::HEADER_MISMATCH,
             Refused::TooMuchHeld | Refused::ClientLimit { .. } | Refused::ResponseDropped => {
                 INTERNAL_ERROR
             }
@@ -246,7 +265,9 @@ impl Refused {
             RepeatedHeader => "repeated_header",
             ContentType => "unsupported_content_type",
             NotAcceptable => "not_acceptable",
-            ProtocolVersion => "unsupported_protocol_version",
+            ProtocolVersion | UnsupportedVersion { .. } => "unsupported_protocol_version",
+            HeaderMismatch(_) => "header_mismatch",
+            BadMeta(_) => "invalid_params",
             TooLarge { .. } => "request_too_large",
             TooSlow => "request_timeout",
             TooMuchHeld => "request_memory_full",
@@ -293,6 +314,11 @@ impl Refused {
                 "Accept must admit application/json or text/event-stream for POST, text/event-stream for GET"
             }
             ProtocolVersion => "MCP-Protocol-Version is not a supported revision",
+            UnsupportedVersion { requested } => {
+                return format!("Protocol version '{requested}' is not supported").into();
+            }
+            HeaderMismatch(reason) => return format!("Header mismatch: {reason}").into(),
+            BadMeta(error) => return format!("Invalid params: {error}").into(),
             TooLarge { max } => return format!("Message is larger than {max} bytes").into(),
             TooSlow => "Request body arrived too slowly: it must not fall behind 16 KiB per second",
             TooMuchHeld => {
@@ -563,6 +589,10 @@ pub(crate) fn core(error: &Error, revision: Revision) -> Raw {
         | Error::Upstream(UpstreamError::TooManyLinks { server, .. }) => {
             data.insert("server".into(), server.as_str().into());
         }
+        Error::MissingCapability { required, .. } => {
+            let required = serde_json::from_str(required).unwrap_or_default();
+            data.insert("requiredCapabilities".into(), required);
+        }
         error => {
             if let Some(after) = retry_after(error) {
                 data.insert(RETRY_AFTER.into(), millis(after).into());
@@ -608,6 +638,25 @@ pub(crate) fn open_status(error: &Error) -> StatusCode {
     }
 }
 
+/// Returns the HTTP status of a failed request of a modern client. The specification fixes that of
+/// some errors, whether the gateway or a server reports them.
+pub(crate) fn modern_status(error: &Error) -> StatusCode {
+    let code = match error {
+        Error::Upstream(UpstreamError::Answered(raw)) => {
+            let code = raw.member("code").and_then(|code| code.as_i64());
+            code.unwrap_or(INTERNAL_ERROR)
+        }
+        error => core_code(error, Revision::V2026_07_28),
+    };
+    match code {
+        METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+        modern::HEADER_MISMATCH
+        | modern::MISSING_CLIENT_CAPABILITY
+        | modern::UNSUPPORTED_VERSION => StatusCode::BAD_REQUEST,
+        _ => open_status(error),
+    }
+}
+
 fn core_code(error: &Error, revision: Revision) -> i64 {
     match error {
         Error::Unknown {
@@ -619,6 +668,7 @@ fn core_code(error: &Error, revision: Revision) -> i64 {
         | Error::NeedsTask { .. }
         | Error::BadParams(_) => INVALID_PARAMS,
         Error::UnknownMethod(_) => METHOD_NOT_FOUND,
+        Error::MissingCapability { .. } => modern::MISSING_CLIENT_CAPABILITY,
         Error::DuplicateId(_) | Error::OwnServer => INVALID_REQUEST,
         _ => INTERNAL_ERROR,
     }

@@ -50,6 +50,7 @@ mod head;
 mod intake;
 mod mcp;
 mod metrics;
+mod modern_events;
 mod occupancy;
 mod pages;
 mod poll_when_woken;

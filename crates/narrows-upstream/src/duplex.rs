@@ -32,7 +32,8 @@ use crate::failure::{Failure, FailureKind, LinkError};
 use crate::handler::NotificationHandler;
 use crate::handshake::ServerHello;
 use crate::health::Liveness;
-use crate::request::{Origin, Outgoing};
+use crate::request::{ModernParts, Origin, Outgoing, is_work};
+use crate::settings::Era;
 use crate::violations::ViolationLog;
 
 /// The time to wait for the reason after a server has closed its input.
@@ -68,6 +69,8 @@ pub(crate) struct Duplex {
     /// The first unreadable message that arrived before the link was initialised.
     unreadable: Mutex<Option<String>>,
     initialised: AtomicBool,
+    /// True if the server belongs to the modern era, where servers send no requests.
+    is_modern: AtomicBool,
     pub(crate) liveness: Liveness,
     /// The lock is held while the closer runs, so that a second caller waits until it has finished.
     closer: AsyncMutex<Option<Closer>>,
@@ -103,6 +106,7 @@ impl Duplex {
         hello: &ClientHello,
         handler: Arc<dyn NotificationHandler>,
         startup_timeout: Duration,
+        era: Era,
         tasks: &TaskTracker,
     ) -> Result<(Arc<Duplex>, ServerHello), Failure> {
         let link = Arc::new(Duplex::new(
@@ -116,7 +120,7 @@ impl Duplex {
         // guard ends the link, and `listen` releases its resources.
         let mut opening = DuplexOpening(Some(&link));
         tasks.spawn(link.clone().listen(channel.incoming, handler));
-        let hello = link.initialize(hello, startup_timeout).await;
+        let hello = link.greet(hello, startup_timeout, era).await;
         let hello = hello.map_err(|failure| link.with_unreadable(failure))?;
         link.initialised.store(true, Ordering::Relaxed);
         if let Some(unreadable) = link.unreadable.lock().take() {
@@ -148,9 +152,56 @@ impl Duplex {
             quoter,
             unreadable: Mutex::default(),
             initialised: AtomicBool::new(false),
+            is_modern: AtomicBool::new(false),
             liveness: Liveness::new(),
             closer: AsyncMutex::new(Some(closer)),
         }
+    }
+
+    /// Opens the connection in the era of the server.
+    ///
+    /// With [`Era::Auto`], `initialize` comes first: every server answers it, a legacy server sees
+    /// nothing that it does not know, and no time limit decides.
+    async fn greet(
+        self: &Arc<Self>,
+        hello: &ClientHello,
+        timeout: Duration,
+        era: Era,
+    ) -> Result<ServerHello, Failure> {
+        match era {
+            Era::Legacy => self.initialize(hello, timeout).await,
+            Era::Modern => self.discover(hello, timeout).await,
+            Era::Auto => {
+                let began = Instant::now();
+                let refused = match self.initialize(hello, timeout).await {
+                    Err(failure) if failure.is_answer => failure,
+                    settled => return settled,
+                };
+                let left = timeout.saturating_sub(began.elapsed());
+                let discovered = Box::pin(self.discover(hello, left)).await;
+                discovered.map_err(|_| refused)
+            }
+        }
+    }
+
+    async fn discover(
+        self: &Arc<Self>,
+        hello: &ClientHello,
+        timeout: Duration,
+    ) -> Result<ServerHello, Failure> {
+        let meta = ServerHello::request_meta(hello);
+        let parts = ModernParts {
+            meta: &meta,
+            resumed: &[],
+            headers: None,
+        };
+        let method = "server/discover";
+        let call = Outgoing::own(method, None, timeout);
+        let result = self.request_with(call, Some(&parts)).await;
+        let result = result.map_err(|error| error.into_failure(method))?;
+        let hello = ServerHello::of_discovery(&result, &self.server)?;
+        self.is_modern.store(true, Ordering::Relaxed);
+        Ok(hello)
     }
 
     async fn initialize(
@@ -167,12 +218,24 @@ impl Duplex {
         Ok(hello)
     }
 
-    pub(crate) async fn request(self: &Arc<Self>, call: Outgoing<'_>) -> Result<Raw, LinkError> {
+    pub(crate) fn request(
+        self: &Arc<Self>,
+        call: Outgoing<'_>,
+    ) -> impl Future<Output = Result<Raw, LinkError>> {
+        self.request_with(call, None)
+    }
+
+    /// Sends a request and waits for its response. `parts` is set for servers of the modern era.
+    pub(crate) async fn request_with(
+        self: &Arc<Self>,
+        call: Outgoing<'_>,
+        parts: Option<&ModernParts<'_>>,
+    ) -> Result<Raw, LinkError> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let message = encode_request(
             &Id::number(id),
             call.method,
-            call.params_with_token(id).as_ref(),
+            call.encoded_params(id, parts).as_ref(),
         );
         let message = call.charged(message);
         let (done, mut answer) = oneshot::channel();
@@ -197,8 +260,7 @@ impl Duplex {
         if let Some(failure) = self.end_reason() {
             return Err(LinkError::unsent(failure));
         }
-        // A ping is not work that could explain why the server is silent.
-        let _in_flight = (call.method != "ping").then(|| self.liveness.in_flight());
+        let _in_flight = is_work(call.method).then(|| self.liveness.in_flight());
         let mut deadline = sent + call.timeout;
         match timeout_at(deadline, self.outgoing.send(message)).await {
             Ok(Ok(())) => entry.sent = true,
@@ -416,7 +478,7 @@ impl Duplex {
 
     /// Records that a request was not answered in time.
     fn record_call_timeout(&self, method: &str, sent: Instant) {
-        if method != "ping" {
+        if is_work(method) {
             self.liveness.record_timeout(sent);
         }
     }

@@ -52,7 +52,10 @@ impl LinkError {
             ),
             LinkError::Answered(error) => {
                 if let Some(supported) = supported_revisions(&error) {
-                    return unsupported(&supported);
+                    return Failure {
+                        is_answer: true,
+                        ..unsupported(&supported)
+                    };
                 }
                 // The server has echoed `initialize`, and this is the gateway's own rejection of
                 // it.
@@ -70,10 +73,11 @@ impl LinkError {
                 if is_recursion {
                     return Failure::new(FailureKind::Recursion, message);
                 }
-                Failure::new(
-                    FailureKind::Refused,
-                    format!("it answered {method} with an error: {message}"),
-                )
+                let detail = format!("it answered {method} with an error: {message}");
+                Failure {
+                    is_answer: true,
+                    ..Failure::new(FailureKind::Refused, detail)
+                }
             }
             LinkError::Invalid(reason) => Failure::new(
                 FailureKind::Protocol,
@@ -91,21 +95,12 @@ impl LinkError {
 /// modern era list them in `data.supported`, others name them in the message. Returns `None` for
 /// other errors.
 pub(crate) fn supported_revisions(error: &Raw) -> Option<Vec<String>> {
-    let is_date = |text: &str| {
-        let fits = |(at, byte): (usize, u8)| match at {
-            4 | 7 => byte == b'-',
-            _ => byte.is_ascii_digit(),
-        };
-        text.len() == 10 && text.bytes().enumerate().all(fits)
-    };
     let listed = error
         .member("data")
         .and_then(|data| data.member("supported"))
         .filter(|listed| listed.kind() == Kind::Array);
     if let Some(listed) = listed {
-        let all = listed.elements().take(MAX_REVISIONS);
-        let all = all.filter_map(|one| one.as_text().map(|text| text.into_owned()));
-        return Some(all.filter(|text| is_date(text)).collect());
+        return Some(listed_revisions(&listed));
     }
     let message = error.member("message");
     let message = message.as_ref().and_then(Raw::as_text)?;
@@ -121,14 +116,35 @@ pub(crate) fn supported_revisions(error: &Raw) -> Option<Vec<String>> {
     Some(dates.take(MAX_REVISIONS).map(str::to_owned).collect())
 }
 
-fn unsupported(supported: &[String]) -> Failure {
+/// Returns the revisions in a list of a server.
+pub(crate) fn listed_revisions(listed: &Raw) -> Vec<String> {
+    let all = listed.elements().take(MAX_REVISIONS);
+    let all = all.filter_map(|one| one.as_text().map(|text| text.into_owned()));
+    all.filter(|text| is_date(text)).collect()
+}
+
+fn is_date(text: &str) -> bool {
+    let fits = |(at, byte): (usize, u8)| match at {
+        4 | 7 => byte == b'-',
+        _ => byte.is_ascii_digit(),
+    };
+    text.len() == 10 && text.bytes().enumerate().all(fits)
+}
+
+/// Returns the revisions that the gateway speaks with servers, for people.
+pub(crate) fn spoken() -> String {
+    let [oldest, .., newest] = Revision::ALL;
+    format!("{oldest} to {newest}")
+}
+
+pub(crate) fn unsupported(supported: &[String]) -> Failure {
     let theirs = match supported {
         [] => "it does not say which revisions of MCP it speaks".to_owned(),
         all => format!("it speaks MCP {} only", all.join(", ")),
     };
     let detail = format!(
-        "it rejects the protocol version: {theirs}; the gateway speaks 2024-11-05 to {}",
-        Revision::LATEST_LEGACY
+        "it rejects the protocol version: {theirs}; the gateway speaks {}",
+        spoken()
     );
     Failure::new(FailureKind::UnsupportedRevision, detail)
 }
@@ -153,6 +169,8 @@ pub struct Failure {
     pub stderr: Vec<String>,
     /// The transport that the server turned out to speak instead.
     pub speaks: Option<Transport>,
+    /// True if the server answered with an error of its own.
+    pub is_answer: bool,
 }
 
 /// The transport of a connection, and how it was determined.
@@ -161,6 +179,8 @@ pub struct Found {
     pub transport: Transport,
     /// One line for people that says how the transport was detected. `None` if it was configured.
     pub how: Option<String>,
+    /// One line for people that says how the era was detected. `None` if it was configured.
+    pub era: Option<String>,
 }
 
 impl Found {
@@ -168,6 +188,7 @@ impl Found {
         Found {
             transport,
             how: None,
+            era: None,
         }
     }
 }
@@ -199,6 +220,18 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
+    /// Returns true if the server responded, but rejected the way in which it was asked. It may
+    /// belong to the other era.
+    pub(crate) fn is_refusal(self) -> bool {
+        matches!(
+            self,
+            FailureKind::WrongTransport
+                | FailureKind::Protocol
+                | FailureKind::Refused
+                | FailureKind::UnsupportedRevision
+        )
+    }
+
     /// Returns true if the server may recover without user action.
     pub fn is_recoverable(self) -> bool {
         !matches!(
@@ -215,6 +248,7 @@ impl Failure {
             detail: detail.into(),
             stderr: Vec::new(),
             speaks: None,
+            is_answer: false,
         }
     }
 

@@ -1,11 +1,13 @@
-//! The `initialize` handshake of a link: the params of the request, and the server's response.
+//! The self-description of a server: its response to `initialize`, or to `server/discover` in the
+//! modern era.
 
+use narrows_wire::modern::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO};
 use narrows_wire::{Kind, Raw, Revision};
 
 use crate::exchange::ClientHello;
-use crate::failure::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind, listed_revisions, spoken, unsupported};
 
-/// The server's response to `initialize`.
+/// The server's response to `initialize` or `server/discover`.
 #[derive(Debug, Clone)]
 pub struct ServerHello {
     pub revision: Revision,
@@ -59,19 +61,17 @@ impl ServerHello {
         let revision = Revision::parse(&version)
             .filter(|revision| revision.is_legacy())
             .ok_or_else(|| {
-                let version: String = version.chars().take(40).collect();
+                let shown: String = version.chars().take(40).collect();
                 Failure {
                     kind: FailureKind::UnsupportedRevision,
+                    // A server of the modern era may answer, although it has no `initialize`.
+                    is_answer: Revision::parse(&version).is_some(),
                     ..broken(&format!(
-                        "chose the revision {version:?}; the gateway speaks 2024-11-05 to {}",
-                        Revision::LATEST_LEGACY
+                        "chose the revision {shown:?}; the gateway speaks {}",
+                        spoken()
                     ))
                 }
             })?;
-        let object = |raw: Option<Raw>| {
-            raw.filter(|raw| raw.kind() == Kind::Object)
-                .unwrap_or_else(Raw::empty_object)
-        };
         Ok(ServerHello {
             revision,
             capabilities: object(capabilities),
@@ -79,4 +79,63 @@ impl ServerHello {
             instructions: instructions.and_then(|raw| raw.as_text().map(|text| text.into_owned())),
         })
     }
+
+    /// Returns the members of `_meta` that every request to a server of the modern era has.
+    pub(crate) fn request_meta(hello: &ClientHello) -> Raw {
+        let version = Raw::string(Revision::V2026_07_28.as_str());
+        let meta = Raw::empty_object()
+            .with_member(PROTOCOL_VERSION, &version)
+            .with_member(CLIENT_CAPABILITIES, &hello.capabilities);
+        match hello.client_info.kind() {
+            Kind::Object => meta.with_member(CLIENT_INFO, &hello.client_info),
+            _ => meta,
+        }
+    }
+
+    /// Reads the response to `server/discover` of the server with the slug `server`.
+    pub(crate) fn of_discovery(result: &Raw, server: &str) -> Result<ServerHello, Failure> {
+        let broken = |what: &str| {
+            Failure::new(
+                FailureKind::Protocol,
+                format!("its answer to server/discover {what}"),
+            )
+        };
+        let [versions, capabilities, instructions, meta] = result
+            .pick(["supportedVersions", "capabilities", "instructions", "_meta"])
+            .map_err(|_| broken("contains a member twice"))?;
+        let versions = versions
+            .filter(|versions| versions.kind() == Kind::Array)
+            .ok_or_else(|| broken("has no supportedVersions"))?;
+        let ours = Revision::V2026_07_28.as_str();
+        let is_ours = |version: Raw| version.as_text().is_some_and(|text| text == ours);
+        if !versions.elements().any(is_ours) {
+            return Err(unsupported(&listed_revisions(&versions)));
+        }
+        Ok(ServerHello {
+            revision: Revision::V2026_07_28,
+            capabilities: object(capabilities),
+            server_info: named(
+                object(meta.and_then(|meta| meta.member(SERVER_INFO))),
+                server,
+            ),
+            instructions: instructions.and_then(|raw| raw.as_text().map(|text| text.into_owned())),
+        })
+    }
+}
+
+/// Returns the server's name and version with the members that legacy clients require. In the
+/// modern era, servers need not send any.
+fn named(info: Raw, server: &str) -> Raw {
+    [("name", server), ("version", "unknown")]
+        .into_iter()
+        .fold(info, |info, (key, value)| match info.member(key) {
+            Some(own) if own.kind() == Kind::String => info,
+            _ => info.with_member(key, &Raw::string(value)),
+        })
+}
+
+/// Returns the value if it is an object, and otherwise an empty object.
+fn object(raw: Option<Raw>) -> Raw {
+    raw.filter(|raw| raw.kind() == Kind::Object)
+        .unwrap_or_else(Raw::empty_object)
 }

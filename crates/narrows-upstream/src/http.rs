@@ -34,7 +34,7 @@ use crate::failure::{Failure, FailureKind, LinkError};
 use crate::handler::NotificationHandler;
 use crate::handshake::ServerHello;
 use crate::health::Liveness;
-use crate::request::Outgoing;
+use crate::request::{ModernParts, Outgoing, is_work};
 use crate::settings::RemoteSettings;
 use crate::timers::Timers;
 use crate::violations::ViolationLog;
@@ -48,6 +48,8 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HttpProtocol {
     Streamable,
+    /// Streamable HTTP of MCP 2026-07-28: no sessions, no GET, and nothing can be resumed.
+    Modern,
     /// Plain JSON-RPC: no sessions, no streams.
     Rpc,
 }
@@ -89,13 +91,49 @@ impl HttpLink {
         max_message_bytes: usize,
         startup_timeout: Duration,
     ) -> Result<(Arc<HttpLink>, ServerHello), Failure> {
+        let link = HttpLink::new(
+            client,
+            settings,
+            protocol,
+            server,
+            serial,
+            hello,
+            handler,
+            max_message_bytes,
+            startup_timeout,
+        )?;
+        // Nothing else owns the link until it is initialised. If this future fails or is dropped
+        // before, the guard deletes a session that the server may have opened.
+        let mut opening = HttpOpening(Some(&link));
+        let hello = link.greet().await?;
+        opening.0 = None;
+        drop(opening);
+        Ok((link, hello))
+    }
+
+    /// Creates the link without contacting the server.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the arguments are independent, and there are only two callers"
+    )]
+    pub(crate) fn new(
+        client: HttpClient,
+        settings: &RemoteSettings,
+        protocol: HttpProtocol,
+        server: Arc<str>,
+        serial: u64,
+        hello: &ClientHello,
+        handler: Arc<dyn NotificationHandler>,
+        max_message_bytes: usize,
+        startup_timeout: Duration,
+    ) -> Result<Arc<HttpLink>, Failure> {
         let endpoint = Arc::new(Endpoint::new(
             &client,
             settings,
             protocol,
             max_message_bytes,
         )?);
-        let link = Arc::new(HttpLink {
+        Ok(Arc::new(HttpLink {
             serial,
             hello: hello.clone(),
             handler,
@@ -110,31 +148,42 @@ impl HttpLink {
             listener: Mutex::default(),
             reopening: tokio::sync::Mutex::default(),
             failed_reopens: AtomicU64::new(0),
-        });
-        // Nothing else owns the link until it is initialised. If this future fails or is dropped
-        // before, the guard deletes a session that the server may have opened.
-        let mut opening = HttpOpening(Some(&link));
-        let hello = link.greet().await?;
-        opening.0 = None;
-        drop(opening);
-        Ok((link, hello))
+        }))
+    }
+
+    /// Returns true if the transport has GET, by which streams are resumed.
+    fn has_get(&self) -> bool {
+        self.endpoint.protocol != HttpProtocol::Modern
+    }
+
+    /// Returns true if the server has opened a session.
+    pub(crate) fn has_session(&self) -> bool {
+        self.endpoint.session().id.is_some()
     }
 
     /// Sends a request and waits for its response. Dropping the future cancels the request at the
     /// server.
-    pub(crate) async fn request(
+    pub(crate) fn request(
         self: &Arc<Self>,
         outgoing: Outgoing<'_>,
+    ) -> impl Future<Output = Result<Raw, LinkError>> {
+        self.request_with(outgoing, None)
+    }
+
+    /// Sends a request and waits for its response. `parts` is set for servers of the modern era.
+    pub(crate) async fn request_with(
+        self: &Arc<Self>,
+        outgoing: Outgoing<'_>,
+        parts: Option<&ModernParts<'_>>,
     ) -> Result<Raw, LinkError> {
         if let Some(failure) = self.endpoint.end_reason() {
             return Err(LinkError::unsent(failure.clone()));
         }
         let sent = Instant::now();
-        // A ping is not work that could explain why the server is silent.
-        let asks_for_life = outgoing.method == "ping";
-        let _in_flight = (!asks_for_life).then(|| self.endpoint.liveness.in_flight());
+        let is_work = is_work(outgoing.method);
+        let _in_flight = is_work.then(|| self.endpoint.liveness.in_flight());
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let params = outgoing.params_with_token(id);
+        let params = outgoing.encoded_params(id, parts);
         let message = encode_request(&Id::number(id), outgoing.method, params.as_ref());
         let message = outgoing.charged(message);
         let timeout = Arc::new(RenewableTimeout::new(outgoing.timeout));
@@ -142,6 +191,7 @@ impl HttpLink {
         let call = Call {
             id,
             outgoing: &outgoing,
+            headers: parts.and_then(|parts| parts.headers),
         };
         let mut answer = pin!(call::call(self, &call, message));
         tokio::select! {
@@ -150,7 +200,7 @@ impl HttpLink {
             () = timeout.expired(&self.timers) => {}
             failure = self.endpoint.given_up() => return Err(LinkError::lost(failure)),
         }
-        if !asks_for_life {
+        if is_work {
             self.endpoint.liveness.record_timeout(sent);
         }
         // The call is dropped after this and sends the reason to the server.

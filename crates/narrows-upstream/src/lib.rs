@@ -6,6 +6,7 @@
 //! [`UpstreamObserver`] for metrics and events, a [`BuiltinConnector`] for its built-in servers,
 //! and a [`BodyFilter`] for bodies that are modified while they are streamed.
 
+mod carrier;
 pub mod chain;
 mod channel;
 mod duplex;
@@ -20,6 +21,7 @@ mod hooks;
 mod http;
 mod link;
 pub mod memory;
+mod modern;
 mod offer;
 pub mod offload;
 mod plain;

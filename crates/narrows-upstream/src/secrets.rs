@@ -81,6 +81,7 @@ impl Secrets {
                 .map(|line| self.redact(line.clone()))
                 .collect(),
             speaks: failure.speaks,
+            is_answer: failure.is_answer,
         }
     }
 }

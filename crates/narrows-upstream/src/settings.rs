@@ -15,6 +15,7 @@ pub struct UpstreamSettings {
     pub id: String,
     pub kind: UpstreamKind,
     pub enabled: bool,
+    pub era: Era,
     pub sharing: Sharing,
     /// The maximum number of links of single sessions, not counting the shared one.
     pub max_links: usize,
@@ -31,6 +32,7 @@ impl UpstreamSettings {
             id: id.into(),
             kind,
             enabled: true,
+            era: Era::Auto,
             sharing: Sharing::Auto,
             max_links: 8,
             startup_timeout: Duration::from_secs(30),
@@ -75,6 +77,18 @@ impl Default for HealthSettings {
             busy: Duration::from_secs(300),
         }
     }
+}
+
+/// The era of MCP in which a server is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Era {
+    /// The era is detected.
+    #[default]
+    Auto,
+    /// The revisions with `initialize`, up to 2025-11-25.
+    Legacy,
+    /// The revisions without, from 2026-07-28.
+    Modern,
 }
 
 /// Determines the link that a call uses. On a duplex link, nothing ties a server request to a call.

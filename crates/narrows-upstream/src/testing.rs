@@ -23,7 +23,7 @@ use crate::exchange::{Ask, AskKey, ClientHello, Notice};
 use crate::failure::Failure;
 use crate::handler::NotificationHandler;
 use crate::hooks::{BuiltinConnector, ToolChange, UpstreamObserver};
-use crate::settings::{Builtin, Limits, ProxySettings, RemoteProtocol, RemoteSettings};
+use crate::settings::{Builtin, Era, Limits, ProxySettings, RemoteProtocol, RemoteSettings};
 use crate::state::State;
 use crate::web::HttpClient;
 
@@ -144,6 +144,7 @@ pub(crate) async fn greet(channel: Channel) -> Result<(Arc<Duplex>, ReceivedMess
         &hello,
         handler,
         LONG,
+        Era::Legacy,
         &tasks,
     );
     let (link, _) = opening.await?;

@@ -10,6 +10,7 @@ mod connect;
 mod connection;
 mod context;
 mod definitions;
+mod era;
 mod lifecycle;
 mod offer_cache;
 mod probe;

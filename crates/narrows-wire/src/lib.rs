@@ -13,6 +13,7 @@ mod error;
 pub mod frame;
 mod id;
 mod item;
+pub mod modern;
 pub mod redact;
 mod revision;
 pub mod sse;

@@ -85,7 +85,7 @@ impl CallContext<'_> {
             origin: Some(Origin {
                 session: self.owner,
                 sink: self.sink.clone(),
-                asks: self.caller.asks,
+                asks: self.caller.call_asks(),
                 memory: self.memory.cloned(),
                 cancel: self.cancel.clone(),
             }),

@@ -12,6 +12,7 @@ use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio_util::sync::CancellationToken;
 
 use super::Session;
+use super::log_level::LogLevel;
 use super::variants::{ReadPass, read_offer};
 use crate::call::{LinkChoice, LinkSource, ViewSource};
 use crate::error::Error;
@@ -117,7 +118,8 @@ impl Session {
 
     /// Sends a server's request to the client, outside any call.
     pub(crate) fn put(&self, ask: Ask) {
-        if self.caller.asks.allows(&ask.method) {
+        // Modern clients can be asked only during a call.
+        if self.caller.revision.is_legacy() && self.caller.asks.allows(&ask.method) {
             self.outbox.send(Event::Ask(ask));
         } else {
             ask.reply.answer(Err(Refusal::NotSupported.error()));
@@ -187,6 +189,8 @@ impl Session {
             seen: CancellationToken::new(),
             gone: CancellationToken::new(),
         });
+        let level = self.level();
+        held.own.link.preset_level(level.map(LogLevel::as_str));
         *slot.link.lock() = Some(held.clone());
         // If the session or the instance ended in the meantime, its shutdown missed this link.
         let is_known = self.links.has(upstream.serial, &slot) && !upstream.is_retired();

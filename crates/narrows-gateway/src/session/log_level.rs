@@ -58,6 +58,14 @@ impl Session {
         Ok(Raw::empty_object())
     }
 
+    /// Sets the level of the servers for a request that wants messages from `level` on, unless they
+    /// send these already. Requests that share the session filter by their own levels.
+    pub(crate) async fn widen_level(&self, level: LogLevel) {
+        if self.level().is_none_or(|current| level < current) {
+            self.pass_on_level(level).await;
+        }
+    }
+
     async fn pass_on_level(&self, level: LogLevel) {
         let before = self.level.swap(level.0, Ordering::Relaxed);
         // Without this check, gateways that use each other would forward the level endlessly.

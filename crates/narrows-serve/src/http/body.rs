@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::channel::Channel;
 use super::events::Events;
+use super::modern_events::ModernEvents;
 use crate::error::Refused;
 
 /// Responses below this length use one buffer: copying a few kilobytes costs less than writing
@@ -29,6 +30,8 @@ pub(super) enum Body {
     /// A response with a large result, which is not copied.
     Parts(std::array::IntoIter<Bytes, 3>),
     Events(Box<Events>),
+    /// The stream of a modern request.
+    Modern(Box<ModernEvents>),
     /// The stream of a client on HTTP+SSE.
     Channel(Box<Channel>),
     /// A response of the admin API.
@@ -86,6 +89,9 @@ impl http_body::Body for Body {
             Body::Events(events) => events
                 .poll_bytes(cx)
                 .map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes)))),
+            Body::Modern(events) => events
+                .poll_bytes(cx)
+                .map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes)))),
             Body::Channel(channel) => channel
                 .poll_bytes(cx)
                 .map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes)))),
@@ -96,7 +102,7 @@ impl http_body::Body for Body {
     fn is_end_stream(&self) -> bool {
         match self {
             Body::Empty => true,
-            Body::Whole(_) | Body::Events(_) | Body::Channel(_) => false,
+            Body::Whole(_) | Body::Events(_) | Body::Modern(_) | Body::Channel(_) => false,
             Body::Parts(parts) => parts.as_slice().is_empty(),
             Body::Admin(answer) => answer.is_end_stream(),
         }
@@ -109,7 +115,7 @@ impl http_body::Body for Body {
             Body::Parts(parts) => {
                 SizeHint::with_exact(parts.as_slice().iter().map(|part| part.len() as u64).sum())
             }
-            Body::Events(_) | Body::Channel(_) => SizeHint::default(),
+            Body::Events(_) | Body::Modern(_) | Body::Channel(_) => SizeHint::default(),
             Body::Admin(answer) => answer.size_hint(),
         }
     }

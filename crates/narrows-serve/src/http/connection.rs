@@ -42,6 +42,9 @@ const PART_OF_HEAD: Duration = Duration::from_millis(100);
 /// The maximum length of a request head; longer ones are answered with 431.
 const MAX_HEADER_BYTES: usize = 16 * 1024;
 
+/// The methods of an MCP endpoint for modern clients.
+const MODERN_METHODS: &str = "POST, OPTIONS";
+
 pub(super) struct Connection {
     edge: Arc<Edge>,
     admin: Option<AdminApi>,
@@ -159,7 +162,7 @@ impl Connection {
             Err(answer) => answer,
             Ok(principal) => match route.service {
                 Service::StreamableHttp if parts.method == Method::POST => {
-                    let head = mcp::PostHead::read(edge, &route.target, principal, &head);
+                    let head = mcp::PostHead::read(edge, &route.target, principal, &head, &headers);
                     match head {
                         Ok(head) => {
                             headers.clear();
@@ -175,7 +178,13 @@ impl Connection {
                         Method::DELETE => mcp::delete(edge, &route.target, &principal, &head),
                         _ => mcp::get(edge, &route.target, &principal, &head),
                     };
-                    answered.unwrap_or_else(|refused| answer::refused(None, &refused))
+                    answered.unwrap_or_else(|refused| match refused {
+                        // The path has these methods for clients of other revisions.
+                        Refused::Method => {
+                            answer::allow(answer::refused(None, &refused), MODERN_METHODS)
+                        }
+                        refused => answer::refused(None, &refused),
+                    })
                 }
                 Service::Sse => {
                     let memory = self.memory(&principal);
@@ -313,6 +322,7 @@ impl Connection {
                 self.current.hold(Some(events.stream().memory()));
             }
             Body::Channel(channel) => self.current.hold(Some(channel.memory())),
+            Body::Modern(events) => self.current.hold(Some(events.memory())),
             body if body.is_large() => {
                 let memory = answer.extensions().get::<Arc<MemoryShare>>();
                 self.current.hold(memory);

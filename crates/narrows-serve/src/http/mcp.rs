@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use http::header::HeaderMap;
 use http::{Response, StatusCode};
 use narrows_gateway::Principal;
 use narrows_wire::{Revision, token};
@@ -18,15 +19,21 @@ use super::routes::Target;
 use super::sessions::HttpSession;
 use crate::error::Refused;
 
+mod modern;
 mod post;
+mod refusal;
 
-pub(super) use self::post::{PostRefusal, post};
+use self::modern::ModernHead;
+pub(super) use self::post::post;
+pub(super) use self::refusal::PostRefusal;
 
 /// The relevant headers of a POST.
 pub(super) struct PostHead {
     accept: Accept,
     found: SessionLookup,
     principal: Principal,
+    /// The headers of a request that does not have the form of a legacy revision.
+    modern: Option<Box<ModernHead>>,
 }
 
 impl PostHead {
@@ -36,6 +43,7 @@ impl PostHead {
         target: &Target<'_>,
         principal: Principal,
         head: &Head<'_>,
+        headers: &HeaderMap,
     ) -> Result<PostHead, Refused> {
         if !head.is_json() {
             return Err(Refused::ContentType);
@@ -43,13 +51,21 @@ impl PostHead {
         if !head.accept.any() {
             return Err(Refused::NotAcceptable);
         }
-        check_version(head)?;
+        let modern = match version(head) {
+            Version::None | Version::Legacy => None,
+            Version::Modern | Version::Unknown => Some(Box::new(ModernHead::read(headers))),
+        };
         Ok(PostHead {
             accept: head.accept,
             // The session is looked up now, while the headers are available. A failure is reported
             // later, under the id of the request.
-            found: SessionLookup::read(edge, target, &principal, head),
+            found: match modern {
+                None => SessionLookup::read(edge, target, &principal, head),
+                // Modern clients have no sessions.
+                Some(_) => SessionLookup::Nothing(Refused::NoSession),
+            },
             principal,
+            modern,
         })
     }
 }
@@ -98,12 +114,32 @@ impl SessionLookup {
     }
 }
 
+/// The value of the `mcp-protocol-version` header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    None,
+    Legacy,
+    Modern,
+    Unknown,
+}
+
+fn version(head: &Head<'_>) -> Version {
+    let Some(value) = head.version else {
+        return Version::None;
+    };
+    match value.to_str().ok().and_then(Revision::parse) {
+        Some(revision) if revision.is_legacy() => Version::Legacy,
+        Some(_) => Version::Modern,
+        None => Version::Unknown,
+    }
+}
+
+/// Refuses a GET or DELETE that does not belong to a session of a legacy revision.
 fn check_version(head: &Head<'_>) -> Result<(), Refused> {
-    match head.version {
-        Some(value) if value.to_str().ok().and_then(Revision::parse).is_none() => {
-            Err(Refused::ProtocolVersion)
-        }
-        _ => Ok(()),
+    match version(head) {
+        Version::None | Version::Legacy => Ok(()),
+        Version::Modern => Err(Refused::Method),
+        Version::Unknown => Err(Refused::ProtocolVersion),
     }
 }
 
@@ -115,10 +151,10 @@ pub(super) fn get(
     principal: &Principal,
     head: &Head<'_>,
 ) -> Result<Response<Body>, Refused> {
+    check_version(head)?;
     if !head.accept.events {
         return Err(Refused::NotAcceptable);
     }
-    check_version(head)?;
     let session = SessionLookup::read(edge, target, principal, head).session()?;
     let last = head.last_event_id.and_then(|value| value.to_str().ok());
     let resumed = last

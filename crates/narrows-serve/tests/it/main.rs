@@ -9,6 +9,7 @@ mod forward;
 mod guard;
 mod memory;
 mod metrics;
+mod modern;
 mod occupancy;
 mod pages;
 mod post;

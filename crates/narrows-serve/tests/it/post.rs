@@ -219,7 +219,7 @@ async fn unknown_protocol_version_is_rejected() {
     let reply = send("1999-01-01").await;
     assert_eq!(
         reply.refusal(),
-        r#"400 -32600 "unsupported_protocol_version" null"#
+        r#"400 -32022 "unsupported_protocol_version" 5"#
     );
     assert_eq!(send("2025-06-18").await.status, 200);
     assert_eq!(send("2024-11-05").await.status, 200);

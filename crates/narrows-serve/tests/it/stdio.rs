@@ -109,6 +109,114 @@ fn refusal(answer: &Value) -> String {
     )
 }
 
+fn modern(id: u64, method: &str, mut params: Value) -> String {
+    let mut meta = serde_json::json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": { "elicitation": {} },
+        "progressToken": id,
+    });
+    if let Some(more) = params["_meta"].as_object() {
+        meta.as_object_mut().unwrap().extend(more.clone());
+    }
+    params["_meta"] = meta;
+    serde_json::json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+        .to_string()
+}
+
+#[tokio::test]
+async fn requests_of_the_modern_era_need_no_session() {
+    let mut pipe = StdioClient::start(StdioSettings::default()).await;
+    pipe.send_message(&modern(1, "server/discover", serde_json::json!({})))
+        .await;
+    let answer = pipe.receive().await;
+    assert_eq!(answer["result"]["supportedVersions"][0], "2026-07-28");
+    let refused = [
+        ("ping", serde_json::json!({}), "-32601 \"unknown_method\" 2"),
+        (
+            "tools/list",
+            serde_json::json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": "2031-01-01" } }),
+            "-32022 \"unsupported_protocol_version\" 2",
+        ),
+        (
+            "tools/list",
+            serde_json::json!({ "_meta": { "io.modelcontextprotocol/clientCapabilities": 7 } }),
+            "-32602 \"invalid_params\" 2",
+        ),
+    ];
+    for (method, params, expected) in refused {
+        pipe.send_message(&modern(2, method, params)).await;
+        assert_eq!(refusal(&pipe.receive().await), expected);
+    }
+    // Without metadata, a request belongs to a legacy revision.
+    pipe.send_message(r#"{"jsonrpc":"2.0","id":3,"method":"tools/list"}"#)
+        .await;
+    assert_eq!(
+        refusal(&pipe.receive().await),
+        "-32600 \"not_initialized\" 3"
+    );
+    let filter = serde_json::json!({ "notifications": { "toolsListChanged": true } });
+    pipe.send_message(&modern(4, "subscriptions/listen", filter))
+        .await;
+    let answer = pipe.receive().await;
+    assert_eq!(answer["method"], "notifications/subscriptions/acknowledged");
+    let call = |more: Value| {
+        let mut params = serde_json::json!({ "name": "up__hold", "arguments": {} });
+        params
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        params
+    };
+    pipe.send_message(&modern(5, "tools/call", call(serde_json::json!({}))))
+        .await;
+    let mut held = pipe.upstream.held().await;
+    pipe.upstream.add_tool(&mut held).await;
+    let notice = pipe.receive().await;
+    assert_eq!(notice["method"], "notifications/tools/list_changed");
+    let meta = &notice["params"]["_meta"];
+    assert_eq!(meta["io.modelcontextprotocol/subscriptionId"], 4);
+    held.progress(1).await;
+    assert_eq!(pipe.receive().await["method"], "notifications/progress");
+    held.ask("q").await;
+    let answer = pipe.receive().await;
+    assert_eq!(
+        (&answer["id"], &answer["result"]["resultType"]),
+        (&5.into(), &"input_required".into())
+    );
+    let answers = serde_json::json!({ "q": { "action": "accept" } });
+    let retry = serde_json::json!({ "requestState": answer["result"]["requestState"], "inputResponses": answers });
+    pipe.send_message(&modern(6, "tools/call", call(retry)))
+        .await;
+    pipe.upstream.received("id", &"q".into()).await;
+    held.answer("done").await;
+    let answer = pipe.receive().await;
+    assert_eq!(
+        (&answer["id"], &answer["result"]["content"][0]["text"]),
+        (&6.into(), &"done".into())
+    );
+    // A cancelled request has no answer, and its id can be used again.
+    pipe.send_message(&modern(7, "tools/call", call(serde_json::json!({}))))
+        .await;
+    let held = pipe.upstream.held().await;
+    pipe.send_message(&modern(7, "tools/list", serde_json::json!({})))
+        .await;
+    assert_eq!(refusal(&pipe.receive().await), "-32600 \"duplicate_id\" 7");
+    pipe.send_message(
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#,
+    )
+    .await;
+    let method = Value::from("notifications/cancelled");
+    let cancelled = pipe.upstream.received("method", &method).await;
+    assert_eq!(cancelled["params"]["requestId"], held.id);
+    pipe.send_message(&modern(8, "tools/list", serde_json::json!({})))
+        .await;
+    assert_eq!(pipe.receive().await["id"], 8);
+    // A legacy session can begin at any time.
+    pipe.send_message(&initialize(9, "2025-06-18", "{}")).await;
+    assert_eq!(pipe.receive().await["id"], 9);
+    pipe.end().await;
+}
+
 #[tokio::test]
 async fn session_works_from_first_to_last_line() {
     let mut pipe = StdioClient::open("2025-06-18", "{}").await;

@@ -102,6 +102,14 @@ impl HeldCall {
             .await;
     }
 
+    /// Sends a log message on this call's stream.
+    pub(crate) async fn log(&mut self, level: &str) {
+        let params = json!({ "level": level, "data": "x" });
+        let method = "notifications/message";
+        self.event(json!({ "jsonrpc": "2.0", "method": method, "params": params }))
+            .await;
+    }
+
     /// Sends progress notifications of a few kilobytes each.
     pub(crate) async fn progress_at_length(&mut self, range: std::ops::Range<u64>) {
         let message = "x".repeat(5_000);

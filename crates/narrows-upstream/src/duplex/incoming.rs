@@ -2,6 +2,7 @@
 //! [recipient](crate::recipient) depends on the calls in flight.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -158,6 +159,14 @@ impl Duplex {
         let id = params
             .and_then(|params| params.member("requestId"))
             .and_then(Id::from_raw);
+        // In the modern era, a server ends a stream of notifications in this way.
+        if self.is_modern.load(Ordering::Relaxed) {
+            if let Some(id) = id.as_ref().and_then(Id::as_u64) {
+                let reason = "it ended the stream of notifications";
+                self.fail(id, LinkError::Invalid(reason.to_owned()));
+            }
+            return;
+        }
         let open_asks = |id| self.open_asks.lock().remove_entry(&id);
         if let Some((id, open_asks)) = id.and_then(open_asks) {
             self.withdraw(id, &open_asks);
@@ -180,6 +189,10 @@ impl Duplex {
     }
 
     fn handle_ask(self: &Arc<Self>, request: Request, handler: &Arc<dyn NotificationHandler>) {
+        if self.is_modern.load(Ordering::Relaxed) {
+            let what = "a request, although the revision has none from servers";
+            return self.violations.report(&self.server, &what);
+        }
         let in_flight = || self.calls_in_flight();
         let rule = LinkRule::Channel(&in_flight);
         let recipient = recipient(ServerMessage::Ask(&request.method), rule);

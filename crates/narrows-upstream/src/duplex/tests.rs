@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 
 use super::*;
 use crate::exchange::{Ask, Asks, Cancel, Notice};
+use crate::settings::Era;
 
 /// The server end of the channel.
 struct ServerEnd {
@@ -94,6 +95,7 @@ async fn open() -> (Arc<Duplex>, ServerEnd, Arc<RecordingHandler>) {
             &hello,
             heard,
             Duration::from_secs(5),
+            Era::Auto,
             &TaskTracker::new(),
         )
         .await
@@ -407,6 +409,7 @@ async fn unanswered_initialize_times_out() {
         &hello,
         Arc::new(RecordingHandler::default()),
         Duration::from_secs(5),
+        Era::Auto,
         &TaskTracker::new(),
     )
     .await;
@@ -511,4 +514,92 @@ fn unreadable_messages_are_quoted_and_truncated() {
         reported.starts_with(&format!("\"{}\"…", "x".repeat(120))),
         "{reported}"
     );
+}
+
+fn discovered(asked: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"resultType": "complete",
+        "supportedVersions": ["2026-07-28"], "capabilities": {}, "ttlMs": 0, "cacheScope": "private"}})
+}
+
+/// Opens a link to a server of the modern era.
+async fn open_modern(era: Era) -> (Arc<Duplex>, ServerEnd, Arc<RecordingHandler>) {
+    let (channel, mut server) = channel();
+    let handler = Arc::new(RecordingHandler::default());
+    let heard: Arc<dyn NotificationHandler> = handler.clone();
+    let opening = tokio::spawn(async move {
+        let hello = ClientHello {
+            capabilities: Raw::empty_object(),
+            client_info: Raw::empty_object(),
+        };
+        let (quoter, tasks) = (MessageQuoter::default(), TaskTracker::new());
+        let limit = Duration::from_secs(5);
+        Duplex::open(
+            channel,
+            "s".into(),
+            1,
+            quoter,
+            &hello,
+            heard,
+            limit,
+            era,
+            &tasks,
+        )
+        .await
+    });
+    if era == Era::Auto {
+        let asked = server.next().await;
+        assert_eq!(asked["method"], "initialize");
+        server.send(json!({"jsonrpc": "2.0", "id": asked["id"],
+            "error": {"code": -32601, "message": "what?"}}));
+    }
+    let asked = server.next().await;
+    assert_eq!(asked["method"], "server/discover");
+    let meta = &asked["params"]["_meta"];
+    assert_eq!(
+        meta["io.modelcontextprotocol/protocolVersion"],
+        "2026-07-28"
+    );
+    server.send(discovered(&asked));
+    let (link, hello) = opening.await.expect("no panic").expect("it opens");
+    assert_eq!(hello.revision.as_str(), "2026-07-28");
+    (link, server, handler)
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_initialize_is_asked_to_describe_itself() {
+    for era in [Era::Auto, Era::Modern] {
+        let (link, _server, _handler) = open_modern(era).await;
+        assert!(link.end_reason().is_none());
+    }
+}
+
+#[tokio::test]
+async fn a_request_of_a_modern_server_is_not_answered() {
+    let (link, mut server, handler) = open_modern(Era::Modern).await;
+    server.send(json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}));
+    server.send(json!({"jsonrpc": "2.0", "id": 2, "method": "roots/list"}));
+    link.notify("marker", None);
+    assert_eq!(server.next().await["method"], "marker");
+    assert!(handler.0.lock().is_empty());
+}
+
+#[tokio::test]
+async fn a_modern_server_ends_a_stream_by_cancelling_it() {
+    let (link, mut server, _handler) = open_modern(Era::Modern).await;
+    let meta = Raw::empty_object();
+    let parts = ModernParts {
+        meta: &meta,
+        resumed: &[],
+        headers: None,
+    };
+    let asked = Outgoing::own("subscriptions/listen", None, Duration::from_secs(60));
+    let ending = async {
+        let asked = server.next().await;
+        server.send(
+            json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
+            "params": {"requestId": asked["id"]}}),
+        );
+    };
+    let (ended, ()) = tokio::join!(link.request_with(asked, Some(&parts)), ending);
+    assert!(matches!(ended, Err(LinkError::Invalid(_))), "{ended:?}");
 }

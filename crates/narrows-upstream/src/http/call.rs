@@ -41,7 +41,7 @@ pub(super) async fn call(
     let mut reopened = false;
     loop {
         let outcome = match endpoint
-            .post(&session, message.clone(), &mut open.sent)
+            .post_with(&session, call.headers, message.clone(), &mut open.sent)
             .await
         {
             Ok(answer) => read_answer(link, call, &session, answer).await,
@@ -123,17 +123,19 @@ async fn read_events(
     let mut events = answer.events(link.endpoint.max_message_bytes, memory);
     let mut tries = 0;
     loop {
-        match follow(link, call, &mut events, &mut place, &mut tries).await {
+        let followed = follow(link, call, &mut events, &mut place, &mut tries).await;
+        let is_resumable = place.last_event_id.is_some() && link.has_get();
+        match followed {
             Ok(Some(answer)) => {
                 events.finish(&link.endpoint.address.pool);
                 return answer.map_err(HttpError::Answered);
             }
-            Ok(None) if place.last_event_id.is_none() => {
+            Ok(None) if !is_resumable => {
                 return Err(HttpError::Invalid(
                     "its stream ended without the answer".to_owned(),
                 ));
             }
-            Err(HttpError::Broken(what)) if place.last_event_id.is_none() => {
+            Err(HttpError::Broken(what)) if !is_resumable => {
                 return Err(HttpError::Broken(what));
             }
             Ok(None) | Err(HttpError::Broken(_)) => {}
@@ -231,6 +233,10 @@ impl Drop for OpenCall<'_> {
     fn drop(&mut self) {
         // MCP, lifecycle: `initialize` must not be cancelled.
         if self.done || !self.sent || self.call.method == "initialize" {
+            return;
+        }
+        // In the modern era, closing the connection of the response cancels the request.
+        if !self.link.has_get() {
             return;
         }
         let reason = match &self.call.origin {

@@ -1,6 +1,7 @@
 //! The address of a server and the current session. All requests of a link pass through this
 //! module, so it also detects when the server is unreachable.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -57,11 +58,11 @@ impl Endpoint {
         max_message_bytes: usize,
     ) -> Result<Self, Failure> {
         let below = match protocol {
-            HttpProtocol::Streamable => "",
+            HttpProtocol::Streamable | HttpProtocol::Modern => "",
             HttpProtocol::Rpc => "/rpc",
         };
         let address = Address::new(client, settings, below)?;
-        let without_session = Session::new(&address.headers, protocol, NO_SESSION, None);
+        let without_session = Session::initial(&address.headers, protocol);
         Ok(Endpoint {
             address,
             protocol,
@@ -94,19 +95,36 @@ impl Endpoint {
 
     /// Returns the headers for a request outside any session.
     pub(super) fn without_session(&self) -> Session {
-        Session::new(&self.address.headers, self.protocol, NO_SESSION, None)
+        Session::initial(&self.address.headers, self.protocol)
     }
 
     /// Sends a message. A returned response always has a success status.
-    pub(super) async fn post(
+    pub(super) fn post(
         &self,
         session: &Session,
         message: Bytes,
         sent: &mut bool,
+    ) -> impl Future<Output = Result<HttpResponse, HttpError>> {
+        self.post_with(session, None, message, sent)
+    }
+
+    /// Sends a message with further headers. A returned response always has a success status.
+    pub(super) async fn post_with(
+        &self,
+        session: &Session,
+        more: Option<&HeaderMap>,
+        message: Bytes,
+        sent: &mut bool,
     ) -> Result<HttpResponse, HttpError> {
-        let sending = self
-            .address
-            .send(&Method::POST, &session.post, message, sent);
+        let headers = match more {
+            Some(more) => {
+                let mut headers = session.post.clone();
+                headers.extend(more.clone());
+                Cow::Owned(headers)
+            }
+            None => Cow::Borrowed(&session.post),
+        };
+        let sending = self.address.send(&Method::POST, &headers, message, sent);
         let answer = self.note(sending.await)?;
         if answer.status().is_success() {
             return Ok(answer);
@@ -204,7 +222,9 @@ impl Endpoint {
     fn shows_life(&self, status: StatusCode) -> bool {
         match self.protocol {
             HttpProtocol::Rpc => true,
-            HttpProtocol::Streamable => !status.is_success() && !status.is_server_error(),
+            HttpProtocol::Streamable | HttpProtocol::Modern => {
+                !status.is_success() && !status.is_server_error()
+            }
         }
     }
 
@@ -217,6 +237,12 @@ impl Endpoint {
 }
 
 impl Session {
+    /// Creates the state before the server has been asked for a session.
+    fn initial(common: &HeaderMap, protocol: HttpProtocol) -> Session {
+        let given = (protocol == HttpProtocol::Modern).then_some((Revision::V2026_07_28, None));
+        Session::new(common, protocol, NO_SESSION, given)
+    }
+
     fn new(
         common: &HeaderMap,
         protocol: HttpProtocol,
@@ -226,7 +252,7 @@ impl Session {
         let mut get = common.clone();
         let mut id = None;
         let mut accept = "application/json";
-        if let HttpProtocol::Streamable = protocol {
+        if protocol != HttpProtocol::Rpc {
             accept = "application/json, text/event-stream";
             if let Some((revision, given)) = given {
                 let revision = HeaderValue::from_static(revision.as_str());

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ::http::HeaderValue;
+use ::http::{HeaderMap, HeaderValue};
+use narrows_wire::modern::header;
 use narrows_wire::{Id, Raw, Revision, encode_notification, encode_request};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -13,11 +14,11 @@ use super::endpoint::Session;
 use super::incoming::Call;
 use super::listen::listen;
 use super::outbox;
-use super::{HttpLink, HttpProtocol};
+use super::{HttpLink, HttpOpening, HttpProtocol};
 use crate::exchange::Notice;
 use crate::failure::{Failure, FailureKind, LinkError};
 use crate::handshake::ServerHello;
-use crate::request::Outgoing;
+use crate::request::{ModernParts, Outgoing};
 use crate::web::HttpError;
 
 const METHOD_NOT_FOUND: &str = "-32601";
@@ -39,6 +40,28 @@ impl HttpLink {
         if let HttpProtocol::Streamable = self.endpoint.protocol {
             self.listen();
         }
+        Ok(hello)
+    }
+
+    /// Opens the link of a server of the modern era, which has no sessions.
+    pub(crate) async fn discover(self: &Arc<Self>) -> Result<ServerHello, Failure> {
+        let mut opening = HttpOpening(Some(self));
+        let meta = ServerHello::request_meta(&self.hello);
+        let method = "server/discover";
+        let mut headers = HeaderMap::new();
+        headers.insert(header::METHOD, HeaderValue::from_static(method));
+        let parts = ModernParts {
+            meta: &meta,
+            resumed: &[],
+            headers: Some(&headers),
+        };
+        let call = Outgoing::own(method, None, self.startup_timeout);
+        let result = self.request_with(call, Some(&parts)).await;
+        let result = result.map_err(|error| error.into_failure(method))?;
+        let hello = ServerHello::of_discovery(&result, &self.server)?;
+        self.endpoint.enter(hello.revision, None);
+        opening.0 = None;
+        drop(opening);
         Ok(hello)
     }
 
@@ -89,6 +112,7 @@ impl HttpLink {
         let call = Call {
             id,
             outgoing: &outgoing,
+            headers: None,
         };
         let result = read_answer(self, &call, &without_session, answer).await?;
         Ok((session_id, result))
@@ -122,6 +146,11 @@ impl HttpLink {
                 Ok(self.endpoint.session())
             }
             Err(failure) => {
+                // The server may have been replaced by one of the modern era, which only a new
+                // link can detect.
+                if failure.kind == FailureKind::UnsupportedRevision {
+                    self.give_up(failure.clone());
+                }
                 let failure = last_failure.insert(Arc::new(failure)).clone();
                 self.failed_reopens.fetch_add(1, Ordering::Release);
                 Err(LinkError::unsent(failure))

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
+use ::http::HeaderMap;
 use bytes::Bytes;
 use narrows_wire::{Id, Incoming, Message, Notification, Raw, Request, decode};
 
-use super::HttpLink;
+use super::{HttpLink, HttpProtocol};
 use crate::exchange::{Ask, AskKey, Event, Notice};
 use crate::memory::MemoryShare;
 use crate::offload;
@@ -17,6 +18,8 @@ use crate::request::{Origin, Outgoing};
 pub(super) struct Call<'a> {
     pub(super) id: u64,
     pub(super) outgoing: &'a Outgoing<'a>,
+    /// The headers that only this request has.
+    pub(super) headers: Option<&'a HeaderMap>,
 }
 
 impl Call<'_> {
@@ -121,6 +124,10 @@ fn withdraw(link: &HttpLink, recipient: &Recipient<'_>, params: Option<Raw>) {
 }
 
 fn handle_ask(link: &Arc<HttpLink>, origin: Option<&Origin>, request: Request) {
+    if link.endpoint.protocol == HttpProtocol::Modern {
+        let what = "a request, although the revision has none from servers";
+        return link.violations.report(&link.server, &what);
+    }
     let question = ServerMessage::Ask(&request.method);
     let recipient = recipient(question, LinkRule::Stream(origin));
     let ask = Ask::from_server(&link.server, link.serial, link.clone(), request);

@@ -77,7 +77,9 @@ impl ListReader<'_> {
                 if is_full || bytes > self.limits.max_message_bytes {
                     break 'pages false;
                 }
-                list.add(kind, raw, self.mark, &mut seen);
+                if kind != ListKind::Tools || self.link.accepts_tool(&raw) {
+                    list.add(kind, raw, self.mark, &mut seen);
+                }
             }
             match next.filter(|next| next.kind() == Kind::String) {
                 // A repeated cursor would lead to an endless loop.

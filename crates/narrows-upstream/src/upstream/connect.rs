@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::Upstream;
 use super::starts::StartSlot;
+use crate::carrier::Carrier;
 use crate::channel::Channel;
 use crate::duplex::{Duplex, MessageQuoter};
 use crate::exchange::ClientHello;
@@ -15,8 +16,9 @@ use crate::failure::{Failure, FailureKind, Found};
 use crate::handler::NotificationHandler;
 use crate::handshake::ServerHello;
 use crate::http::{HttpLink, HttpProtocol};
-use crate::link::{Link, LinkTransport};
-use crate::settings::{RemoteProtocol, RemoteSettings, Transport, UpstreamKind};
+use crate::link::Link;
+use crate::modern::{Modern, StreamHandler};
+use crate::settings::{Era, RemoteProtocol, RemoteSettings, Transport, UpstreamKind};
 use crate::stdio::StderrHistory;
 use crate::{sse, stdio, ws};
 
@@ -149,8 +151,11 @@ impl Upstream {
     ) -> Result<Connected, Failure> {
         let context = &self.context;
         let max = context.limits.max_message_bytes;
-        let protocol = match transport {
-            Transport::Rpc => HttpProtocol::Rpc,
+        match transport {
+            Transport::Http => {
+                return Box::pin(self.connect_http(remote, hello, handler, limit)).await;
+            }
+            Transport::Rpc => {}
             Transport::Sse | Transport::WebSocket => {
                 let began = Instant::now();
                 let opening = async {
@@ -168,28 +173,86 @@ impl Upstream {
                 let left = limit.saturating_sub(began.elapsed());
                 return self.greet(channel, transport, hello, handler, left).await;
             }
-            Transport::Http => HttpProtocol::Streamable,
             Transport::Stdio | Transport::Builtin => {
                 unreachable!("stdio and built-in servers have no URL")
             }
-        };
-        let (link, hello) = HttpLink::open(
-            context.http.clone(),
+        }
+        let (link, hello) = self
+            .open_http(remote, HttpProtocol::Rpc, hello, handler, limit)
+            .await?;
+        Ok(Connected {
+            link: Link::legacy(Carrier::Http(link)),
+            hello,
+            found: Found::configured(transport),
+        })
+    }
+
+    /// Opens a link over HTTP that starts with `initialize`.
+    pub(super) async fn open_http(
+        &self,
+        remote: &RemoteSettings,
+        protocol: HttpProtocol,
+        hello: &ClientHello,
+        handler: Arc<dyn NotificationHandler>,
+        limit: Duration,
+    ) -> Result<(Arc<HttpLink>, ServerHello), Failure> {
+        HttpLink::open(
+            self.context.http.clone(),
             remote,
             protocol,
             self.slug.clone(),
             self.next_serial(),
             hello,
             handler,
-            max,
+            self.context.limits.max_message_bytes,
             limit,
         )
-        .await?;
-        Ok(Connected {
-            link: Link(LinkTransport::Http(link)),
+        .await
+    }
+
+    /// Opens a link over HTTP to a server of the modern era.
+    pub(super) async fn open_modern_http(
+        &self,
+        remote: &RemoteSettings,
+        hello: &ClientHello,
+        handler: Arc<dyn NotificationHandler>,
+        limit: Duration,
+    ) -> Result<Connected, Failure> {
+        let handler = StreamHandler::new(handler);
+        let serial = self.next_serial();
+        let link = HttpLink::new(
+            self.context.http.clone(),
+            remote,
+            HttpProtocol::Modern,
+            self.slug.clone(),
+            serial,
             hello,
-            found: Found::configured(transport),
+            handler.clone(),
+            self.context.limits.max_message_bytes,
+            limit,
+        )?;
+        let server = link.discover().await?;
+        let carrier = Carrier::Http(link);
+        let link = self.modern_link(carrier, serial, hello, &server, handler);
+        Ok(Connected {
+            link,
+            hello: server,
+            found: Found::configured(Transport::Http),
         })
+    }
+
+    fn modern_link(
+        &self,
+        carrier: Carrier,
+        serial: u64,
+        client: &ClientHello,
+        server: &ServerHello,
+        handler: Arc<StreamHandler>,
+    ) -> Link {
+        let params = self.connection.param_headers.clone();
+        let slug = self.slug.clone();
+        let modern = Modern::new(&carrier, slug, serial, client, server, params, handler);
+        Link::modern(carrier, Arc::new(modern))
     }
 
     async fn greet(
@@ -206,12 +269,47 @@ impl Upstream {
             secrets: self.secrets.clone(),
             is_stdout: transport == Transport::Stdio,
         };
-        let opened =
-            Duplex::open(channel, slug, serial, quoter, hello, handler, limit, tasks).await;
-        opened.map(|(link, hello)| Connected {
-            link: Link(LinkTransport::Duplex(link)),
+        // Custom transports keep their sessions.
+        let era = match transport {
+            Transport::Stdio => self.era(),
+            _ => Era::Legacy,
+        };
+        let handler = StreamHandler::new(handler);
+        let opening = Duplex::open(
+            channel,
+            slug,
+            serial,
+            quoter,
             hello,
-            found: Found::configured(transport),
+            handler.clone(),
+            limit,
+            era,
+            tasks,
+        );
+        let (link, server) = match opening.await {
+            Err(failure) => {
+                self.doubt_era(&failure);
+                return Err(failure);
+            }
+            Ok(opened) => opened,
+        };
+        let mut found = Found::configured(transport);
+        let carrier = Carrier::Duplex(link);
+        if server.revision.is_legacy() {
+            return Ok(Connected {
+                link: Link::legacy(carrier),
+                hello: server,
+                found,
+            });
+        }
+        found.era = match self.settings.era {
+            Era::Auto => Some(self.remember(Era::Modern, "it refuses initialize")),
+            _ => None,
+        };
+        Ok(Connected {
+            link: self.modern_link(carrier, serial, hello, &server, handler),
+            hello: server,
+            found,
         })
     }
 

@@ -8,12 +8,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Upstream;
 use super::connect::Connected;
+use super::era::KnownEra;
 use crate::error::Error;
 use crate::exchange::ClientHello;
 use crate::handler::NotificationHandler;
 use crate::handshake::ServerHello;
 use crate::health::{self, ActiveRequests};
 use crate::link::Link;
+use crate::modern::ParamHeaders;
 use crate::settings::{Transport, UpstreamKind};
 use crate::state::State;
 use crate::stdio::StderrHistory;
@@ -29,6 +31,10 @@ pub(super) struct Connection {
     pub(super) stderr: Arc<StderrHistory>,
     /// The reason why HTTP+SSE is used, if the server was found to speak it.
     pub(super) sse_reason: Mutex<Option<String>>,
+    /// The era that was detected.
+    pub(super) era: Mutex<Option<KnownEra>>,
+    /// The tool arguments that HTTP headers repeat, for servers of the modern era.
+    pub(super) param_headers: Arc<ParamHeaders>,
     /// The transport that was detected instead of the configured one.
     pub(super) detected: OnceLock<Transport>,
 }
@@ -48,6 +54,8 @@ impl Connection {
             active_requests: ActiveRequests::default(),
             stderr: Arc::default(),
             sse_reason: Mutex::default(),
+            era: Mutex::default(),
+            param_headers: Arc::default(),
             detected: OnceLock::new(),
         }
     }

@@ -61,6 +61,7 @@ pub async fn supervise(
                 let link = Arc::new(link);
                 // Read before sessions can subscribe over the new link themselves.
                 let before = handler.subscribed(&upstream);
+                link.preset_level(handler.level());
                 upstream.monitor(&link);
                 upstream.mark_up(link.clone(), offer, found, began.elapsed());
                 upstream.restore(link.clone(), handler.level(), before);

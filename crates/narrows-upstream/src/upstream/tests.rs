@@ -1,4 +1,5 @@
-//! Tests of transport selection and of reconnecting.
+//! Tests of transport selection, of eras and of reconnecting.
 
+mod eras;
 mod healing;
 mod transport_detection;

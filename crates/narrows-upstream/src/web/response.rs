@@ -9,6 +9,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
+use narrows_wire::modern::{HEADER_MISMATCH, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_VERSION};
 use narrows_wire::sse::{Event, SseDecoder};
 use narrows_wire::{Message, Raw};
 use tokio::time::timeout;
@@ -189,7 +190,10 @@ impl HttpResponse {
         match error {
             // A gateway in front of an older transport does not parse requests, so its errors have
             // no id.
-            Some((_, error)) if supported_revisions(&error).is_some() => HttpError::Answered(error),
+            // Nor do those of servers that reject a request by its headers alone.
+            Some((_, error)) if supported_revisions(&error).is_some() || is_modern(&error) => {
+                HttpError::Answered(error)
+            }
             Some((named, error)) if named || moment != RequestPhase::Opening => {
                 HttpError::Answered(error)
             }
@@ -390,6 +394,15 @@ fn error_object(body: &Bytes) -> Option<(bool, Raw)> {
         }
         _ => None,
     }
+}
+
+/// Returns true for the errors that only servers of MCP 2026-07-28 send.
+fn is_modern(error: &Raw) -> bool {
+    let code = error.member("code").and_then(|code| code.as_i64());
+    matches!(
+        code,
+        Some(HEADER_MISMATCH | MISSING_CLIENT_CAPABILITY | UNSUPPORTED_VERSION)
+    )
 }
 
 /// Returns true if the session has expired. The specification requires 404. The examples of the

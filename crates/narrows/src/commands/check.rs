@@ -9,6 +9,7 @@ use narrows_gateway::settings::{Settings, Transport, UpstreamSettings};
 use narrows_gateway::{Gateway, ToolReport, UpstreamReport};
 use narrows_shape::estimate_tokens;
 use narrows_upstream::{Failure, State as UpstreamState};
+use narrows_wire::Revision;
 use rustix::fs::Access;
 use serde_json::{Value, json};
 
@@ -281,6 +282,20 @@ impl Finding {
             _ => None,
         }
     }
+
+    /// Returns how the era was detected, in one line. `None` if it was configured, or if the
+    /// transport has one era only.
+    fn era_found(&self) -> Option<&str> {
+        match &self.report.as_ref()?.state {
+            UpstreamState::Up { found, .. } => found.era.as_deref(),
+            _ => None,
+        }
+    }
+
+    fn is_modern(&self) -> bool {
+        let state = self.report.as_ref().map(|report| &report.state);
+        matches!(state, Some(UpstreamState::Up { revision, .. }) if !revision.is_legacy())
+    }
 }
 
 /// Prints one line per server, followed by its details.
@@ -334,6 +349,9 @@ impl ServerLines {
                 "          found: {name}, because {how}; set \"type\": \"{word}\" to skip the first attempt"
             );
         }
+        if let Some(how) = server.era_found().filter(|_| server.is_modern()) {
+            let _ = writeln!(text, "          era: modern, because {}", plain(how));
+        }
         if let Some((failure, hint)) = &server.failure {
             for line in &failure.stderr {
                 let line = palette.paint(Tone::Faint, &plain(line));
@@ -380,7 +398,7 @@ fn summary(server: &Finding) -> String {
         return String::new();
     };
     let mut parts = vec![
-        revision.to_string(),
+        format!("{revision} ({})", era(*revision)),
         format!("{:.2} s", took.as_secs_f64()),
         counted(offered(report).count(), "tool"),
     ];
@@ -451,6 +469,13 @@ fn problem_as_json(problem: &Problem) -> Value {
     })
 }
 
+fn era(revision: Revision) -> &'static str {
+    match revision.is_legacy() {
+        true => "legacy",
+        false => "modern",
+    }
+}
+
 fn server_as_json(server: &Finding) -> Value {
     let report = server.report.as_ref();
     let up = report.and_then(|report| match &report.state {
@@ -488,6 +513,8 @@ fn server_as_json(server: &Finding) -> Value {
         "found": server.found(),
         "state": server.state,
         "revision": up.map(|(revision, _)| revision.as_str()),
+        "era": up.map(|(revision, _)| era(*revision)),
+        "era_found": server.era_found(),
         "took_ms": server.elapsed.map(|elapsed| elapsed.as_millis() as u64),
         "tools": report.map_or(0, |report| offered(report).count()),
         "hidden": report.map_or(0, |report| report.tools.len() - offered(report).count()),

@@ -1,7 +1,7 @@
 //! Hints for servers that do not start.
 
 use narrows_gateway::settings::{
-    RemoteProtocol, RemoteSettings, StdioSettings, Transport, UpstreamKind, UpstreamSettings,
+    Era, RemoteProtocol, RemoteSettings, StdioSettings, Transport, UpstreamKind, UpstreamSettings,
 };
 use narrows_upstream::{Failure, FailureKind};
 use narrows_wire::frame::Framing;
@@ -30,7 +30,12 @@ pub(super) fn hint(failure: &Failure, settings: &UpstreamSettings) -> Option<Str
         // The failure message already says what to do.
         (_, FailureKind::Recursion) => None,
         (_, FailureKind::UnsupportedRevision) => {
-            let text = "use a release of the server that also supports an older revision";
+            let text = match settings.era {
+                Era::Legacy => "remove \"era\": \"legacy\"",
+                Era::Auto | Era::Modern => {
+                    "use a release of the server that also supports one of these revisions"
+                }
+            };
             Some(text.to_owned())
         }
         (UpstreamKind::Stdio(stdio), FailureKind::NotFound) => Some(not_found(stdio, failure)),

@@ -152,6 +152,9 @@ table! {
         /// The same in the form that clients write. They use different units: values over 1000 are
         /// milliseconds, others are seconds.
         "timeout" => timeout: f64,
+        /// The era of MCP in which the server is called: `auto`, `legacy` (with `initialize`, up to
+        /// 2025-11-25) or `modern` (2026-07-28). Default `auto`.
+        "era" => era: EraWord,
         /// The connection that calls use: `auto`, `shared` or `session`. Default `auto`.
         "sharing" => sharing: SharingWord,
         /// The maximum number of connections that belong to single sessions. Default 8.
@@ -195,6 +198,14 @@ words! {
     enum StdioMode, "stdio_mode" {
         "newline" => Newline,
         "content-length" => ContentLength,
+    }
+}
+
+words! {
+    enum EraWord, "era" {
+        "auto" => Auto,
+        "legacy" => Legacy,
+        "modern" => Modern,
     }
 }
 

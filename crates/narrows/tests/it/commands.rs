@@ -1,6 +1,7 @@
 //! Tests of `check`, `tools` and `call` with the built-in server and with servers that fail.
 
 mod call;
+mod eras;
 mod presets;
 mod shaping;
 mod transports;
@@ -97,7 +98,7 @@ fn check_reports_servers_and_problems() {
             exit 1
             --- stdout
             configuration  narrows.json
-            up        demo    builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
+            up        demo    builtin  2025-11-25 (legacy), N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
             down      far     http     N s, no connection to http://127.0.0.1:1/mcp: tcp connect error: Connection refused (os error 111)
                       hint: is the server running, at 127.0.0.1 on port 1?
             down      gone    stdio    N s, './nowhere' does not exist
@@ -137,7 +138,7 @@ fn check_prints_each_server_once_it_settles() {
     let shown: Vec<String> = printed.iter().map(|line| blank_numbers(line)).collect();
     expect![[r#"
         configuration  narrows.json
-        up        demo  builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
+        up        demo  builtin  2025-11-25 (legacy), N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
         down      slow  stdio    N s, exited with status 3
                   hint: run the command by hand to see more
         1 of 2 servers up, N tools, N tokens, and recover_text of the gateway, N tokens"#]]
@@ -252,7 +253,7 @@ fn check_names_an_unset_variable_and_tries_other_servers() {
             --- stdout
             configuration  narrows.json
             left out  a     http     environment variable NOT_SET is not set
-            up        demo  builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
+            up        demo  builtin  2025-11-25 (legacy), N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
             1 of 2 servers up, N tools, N tokens, and recover_text of the gateway, N tokens
             --- stderr
             error: narrows.json:1:102: server 'a': environment variable NOT_SET is not set
@@ -282,8 +283,8 @@ fn check_tries_other_servers_if_one_is_skipped() {
             --- stdout
             configuration  narrows.json
             left out  asks  stdio    environment variable NOT_SET is not set; cannot prompt for ${input:...}
-            up        demo  builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
-            up        more  builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
+            up        demo  builtin  2025-11-25 (legacy), N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
+            up        more  builtin  2025-11-25 (legacy), N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
             left out  old   sse      environment variable NOT_SET is not set
             left out  wire  ws       cannot prompt for ${input:...}
             2 of 5 servers up, N tools, N tokens, and recover_text of the gateway, N tokens
@@ -584,7 +585,7 @@ fn check_detects_a_url_of_its_own_gateway() {
         exit 1
         --- stdout
         configuration  narrows.json
-        up        demo  builtin  2025-11-25, N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
+        up        demo  builtin  2025-11-25 (legacy), N s, N tools, N tokens, 1 prompt, 1 resource, 1 template
         down      loop  http     N s, the url leads back to this gateway, which listens on 127.0.0.1:17463. Remove the entry, or give the gateway another address in `listen`
         1 of 2 servers up, N tools, N tokens, and recover_text of the gateway, N tokens
         --- stderr

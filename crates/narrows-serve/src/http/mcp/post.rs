@@ -22,7 +22,8 @@ use narrows_upstream::timers::{Timer, Timers};
 use narrows_wire::{Id, Incoming, Message, decode, encode_error};
 use tokio_util::task::TaskTracker;
 
-use super::{Edge, PostHead, SessionLookup, begin};
+use super::refusal::PostRefusal;
+use super::{Edge, PostHead, SessionLookup, begin, modern};
 use crate::call::{Answer, Call, Step, encode_batch};
 use crate::error::{self, Refused};
 use crate::hello::Hello;
@@ -34,30 +35,6 @@ use crate::http::sessions::HttpSession;
 use crate::http::{answer, entry};
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-
-/// A refusal and the id of the request that it answers.
-pub(in crate::http) struct PostRefusal {
-    id: Option<Id>,
-    why: Refused,
-}
-
-impl PostRefusal {
-    fn of(id: &Id, why: Refused) -> PostRefusal {
-        let id = Some(id.clone());
-        PostRefusal { id, why }
-    }
-
-    pub(in crate::http) fn into_answer(self) -> Response<Body> {
-        tracing::debug!(why = ?self.why, "refused");
-        answer::refused(self.id.as_ref(), &self.why)
-    }
-}
-
-impl From<Refused> for PostRefusal {
-    fn from(why: Refused) -> PostRefusal {
-        PostRefusal { id: None, why }
-    }
-}
 
 /// Answers a POST. `headers` is an empty map for the response; `own` returns the memory shares of a
 /// client without a session.
@@ -78,7 +55,19 @@ pub(in crate::http) async fn post(
         accept,
         found,
         principal,
+        modern,
     } = head;
+    if let Some(modern) = modern {
+        // Boxed, so that the future of a legacy request does not reserve space for it.
+        let arrived = modern::Arrived {
+            head: *modern,
+            message,
+            bytes,
+            permit,
+            accept,
+        };
+        return Box::pin(modern::post(edge, target, principal, arrived)).await;
+    }
     let message = match message {
         Incoming::Single(message) => message,
         Incoming::Batch(entries) => {
@@ -105,7 +94,10 @@ pub(in crate::http) async fn post(
         }
         Message::Request(request) => {
             let session = found.session();
-            let session = session.map_err(|why| PostRefusal::of(&request.id, why))?;
+            let session = session.map_err(|why| {
+                let why = modern::without_header(&request).unwrap_or(why);
+                PostRefusal::of(&request.id, why)
+            })?;
             let call = Call::one(&session.session, request, permit);
             let mut waiting = UndecidedCall::new(edge, call, accept);
             let first = poll_fn(|cx| waiting.poll_step(cx)).await;

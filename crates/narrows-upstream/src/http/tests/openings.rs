@@ -75,7 +75,7 @@ async fn each_failure_has_its_kind() {
     let answer = failure(|seen| json_reply(&seen.result(hello("2099-01-01")))).await;
     assert_eq!(answer.kind, UnsupportedRevision);
     assert!(
-        answer.detail.contains("2099-01-01") && answer.detail.contains("2025-11-25"),
+        answer.detail.contains("2099-01-01") && answer.detail.contains("2026-07-28"),
         "{}",
         answer.detail
     );

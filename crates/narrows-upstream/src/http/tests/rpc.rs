@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use super::super::{HttpLink, HttpProtocol};
 use super::server::{Reply, Seen, Server, hello, json_reply, reply, status};
 use super::{call, client, soon, try_open_as};
+use crate::carrier::Carrier;
 use crate::failure::{Failure, LinkError};
 use crate::handshake::ServerHello;
-use crate::link::{Link, LinkTransport};
+use crate::link::Link;
 use crate::offer::{ListReader, Offer};
 use crate::secrets::Secrets;
 
@@ -107,7 +108,7 @@ async fn server_without_initialize_is_probed_by_its_lists() {
         .await;
         let (link, hello) = open(&server, "/").await.unwrap();
         let http = link.clone();
-        let link = Link(LinkTransport::Http(link));
+        let link = Link::legacy(Carrier::Http(link));
         let (limits, limit) = (crate::testing::LIMITS, Duration::from_secs(5));
         let reader = ListReader {
             link: &link,

@@ -41,6 +41,7 @@ fn offered(expose: Expose, listed: &[&str]) -> EndpointTools {
         found: Found {
             transport: Transport::Stdio,
             how: None,
+            era: None,
         },
     };
     let failure = Failure::new(FailureKind::NotFound, "no such program");

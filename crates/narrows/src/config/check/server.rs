@@ -6,7 +6,7 @@ use std::time::Duration;
 use narrows_gateway::preset::DirectPreset;
 use narrows_gateway::preset::{ToolFilter, ToolList};
 use narrows_gateway::settings::{
-    Builtin, HealthSettings, ServerSettings, Sharing, Transport, UpstreamKind,
+    Builtin, Era, HealthSettings, ServerSettings, Sharing, Transport, UpstreamKind,
 };
 
 use super::presets::PresetTable;
@@ -17,7 +17,7 @@ use super::{LeftOut, Minimum, entries, health, seconds};
 use crate::config::expand::Scope;
 use crate::config::problem::{At, Problems};
 use crate::config::raw::{
-    Entry, PresetChoice, RawFile, RawServer, RawTools, SharingWord, TransportWord,
+    Entry, EraWord, PresetChoice, RawFile, RawServer, RawTools, SharingWord, TransportWord,
 };
 use crate::config::read::Given;
 
@@ -107,6 +107,11 @@ fn common(server: &RawServer, top: TopDefaults<'_>, problems: &mut Problems<'_>)
         let what = "`enabled` and `disabled` contradict each other";
         problems.error(&disabled.at, what, "keep one of them");
     }
+    upstream.era = match server.era.value() {
+        Some(EraWord::Legacy) => Era::Legacy,
+        Some(EraWord::Modern) => Era::Modern,
+        Some(EraWord::Auto) | None => Era::Auto,
+    };
     upstream.sharing = match server.sharing.value() {
         Some(SharingWord::Shared) => Sharing::Shared,
         Some(SharingWord::Session) => Sharing::Session,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use expect_test::expect;
-use narrows_gateway::settings::{HealthSettings, Sharing};
+use narrows_gateway::settings::{Era, HealthSettings, Sharing};
 
 use super::{Environment, check, environment, outcome, parse};
 use crate::config::check::CheckedConfig;
@@ -29,6 +29,7 @@ fn defaults_match_the_gateway() {
     assert_eq!(server.upstream.request_timeout, Duration::from_secs(300));
     assert_eq!(server.upstream.startup_timeout, Duration::from_secs(30));
     assert_eq!(server.upstream.connect_timeout, Duration::from_secs(5));
+    assert_eq!(server.upstream.era, Era::Auto);
     assert_eq!(server.upstream.sharing, Sharing::Auto);
     assert_eq!(server.upstream.max_links, 8);
     assert_eq!(checked.gateway.initialize_wait, Duration::from_secs(1));
@@ -99,7 +100,7 @@ fn health_check_values_are_limited() {
 #[test]
 fn settings_are_parsed() {
     let checked = checked(
-        r#"{"mcpServers": {"a": {"command": "x", "sharing": "session", "max_links": 2,
+        r#"{"mcpServers": {"a": {"command": "x", "era": "modern", "sharing": "session", "max_links": 2,
                 "startup_timeout_s": 1.5, "connect_timeout_s": 2, "request_timeout_s": 3}},
             "endpoints": {"facade": {"separator": ":"}, "proxy": {"separator": "::", "uris": "wrapped", "name_max": 64}},
             "listen": "localhost:0", "initialize_wait_s": 0.5, "list_wait_s": 0, "list_wait_by_client": {"goose": 7}, "instructions_max_chars": 10,
@@ -108,6 +109,7 @@ fn settings_are_parsed() {
                        "calls_per_session": 3, "grace_s": 1, "max_items_per_list": 4}}"#,
     );
     let server = &checked.gateway.upstreams[0];
+    assert_eq!(server.upstream.era, Era::Modern);
     assert_eq!(server.upstream.sharing, Sharing::Session);
     assert_eq!(server.upstream.max_links, 2);
     assert_eq!(server.upstream.startup_timeout, Duration::from_millis(1500));

@@ -46,7 +46,7 @@ impl TransportServer {
     }
 }
 
-fn config<'a>(servers: impl IntoIterator<Item = (&'a str, Value)>) -> Folder {
+pub(super) fn config<'a>(servers: impl IntoIterator<Item = (&'a str, Value)>) -> Folder {
     let servers = servers
         .into_iter()
         .map(|(id, entry)| (id.to_owned(), entry));
@@ -56,7 +56,7 @@ fn config<'a>(servers: impl IntoIterator<Item = (&'a str, Value)>) -> Folder {
 
 /// Compares the exit code and stdout, without the parts that differ between runs.
 #[track_caller]
-fn check(ran: &ProgramOutput, expected: Expect) {
+pub(super) fn check(ran: &ProgramOutput, expected: Expect) {
     let mut shown = format!("exit {}\n", ran.code.unwrap_or(-1));
     let stdout = by_server(&ran.stdout);
     for line in stdout.lines().chain(ran.stderr.lines()) {
@@ -116,13 +116,13 @@ async fn every_transport_is_reported() {
         expect![[r#"
             exit 0
             configuration  narrows.json
-            up        bare-http  http     2025-11-25, N s, 1 tool, N tokens
-            up        bare-ws    ws       2025-11-25, N s, 1 tool, N tokens
-            up        http       http     2025-11-25, N s, 1 tool, N tokens
-            up        rpc        rpc      2025-11-25, N s, 1 tool, N tokens
-            up        sse        sse      2025-11-25, N s, 1 tool, N tokens
-            up        web-ws     ws       2025-11-25, N s, 1 tool, N tokens
-            up        ws         ws       2025-11-25, N s, 1 tool, N tokens
+            up        bare-http  http     2025-11-25 (legacy), N s, 1 tool, N tokens
+            up        bare-ws    ws       2025-11-25 (legacy), N s, 1 tool, N tokens
+            up        http       http     2025-11-25 (legacy), N s, 1 tool, N tokens
+            up        rpc        rpc      2025-11-25 (legacy), N s, 1 tool, N tokens
+            up        sse        sse      2025-11-25 (legacy), N s, 1 tool, N tokens
+            up        web-ws     ws       2025-11-25 (legacy), N s, 1 tool, N tokens
+            up        ws         ws       2025-11-25 (legacy), N s, 1 tool, N tokens
             7 of 7 servers up, N tools, N tokens, and recover_text of the gateway, N tokens
             warning: narrows.json:1:342: server 'web-ws': http:// is read as ws:// here, because the type is ws
               path: mcpServers.web-ws.url
@@ -164,11 +164,11 @@ async fn older_transport_is_detected_and_reported() {
         expect![[r#"
             exit 0
             configuration  narrows.json
-            up        by-path  sse      2024-11-05, N s, 1 tool, N tokens
+            up        by-path  sse      2024-11-05 (legacy), N s, 1 tool, N tokens
                       found: HTTP+SSE, because http://127.0.0.1:PORT/sse answered HTTP 405 Method Not Allowed; set "type": "sse" to skip the first attempt
-            up        found    sse      2024-11-05, N s, 1 tool, N tokens
+            up        found    sse      2024-11-05 (legacy), N s, 1 tool, N tokens
                       found: HTTP+SSE, because http://127.0.0.1:PORT/mcp answered HTTP 405 Method Not Allowed; set "type": "sse" to skip the first attempt
-            up        said     sse      2024-11-05, N s, 1 tool, N tokens
+            up        said     sse      2024-11-05 (legacy), N s, 1 tool, N tokens
             3 of 3 servers up, N tools, N tokens, and recover_text of the gateway, N tokens
         "#]],
     );

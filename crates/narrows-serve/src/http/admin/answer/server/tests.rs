@@ -43,6 +43,7 @@ fn up(server_info: Raw) -> UpstreamState {
         found: Found {
             transport: Transport::WebSocket,
             how: None,
+            era: None,
         },
     }
 }
@@ -84,6 +85,7 @@ fn down_server_includes_the_reason() {
         detail: "connection refused".into(),
         stderr: vec!["SECRET=1".into()],
         speaks: None,
+        is_answer: false,
     };
     let state = UpstreamState::Down {
         failure: Arc::new(failure),
