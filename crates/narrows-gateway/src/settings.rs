@@ -15,8 +15,8 @@ use narrows_results::shaping::ServerShape;
 use narrows_shape::Mask;
 use narrows_upstream::chain::Ancestry;
 pub use narrows_upstream::settings::{
-    Builtin, Era, HealthSettings, ProxySettings, RemoteProtocol, RemoteSettings, Sharing, StdioSettings,
-    Transport, UpstreamKind, UpstreamSettings,
+    Builtin, Era, HealthSettings, ProxySettings, RemoteProtocol, RemoteSettings, Sharing,
+    StdioSettings, Transport, UpstreamKind, UpstreamSettings,
 };
 
 #[derive(Debug, Clone, PartialEq)]

@@ -55,7 +55,9 @@ async fn the_era_of_a_server_is_shown_with_its_reason() {
         ("wrong", entry(&modern, "legacy")),
         ("newer", entry(&newer, "auto")),
     ]);
-    check(&folder.run(&["check"]), expect![[r#"
+    check(
+        &folder.run(&["check"]),
+        expect![[r#"
         exit 1
         configuration  narrows.json
         up        found  http     2026-07-28 (modern), N s, 1 tool, N tokens
@@ -66,7 +68,8 @@ async fn the_era_of_a_server_is_shown_with_its_reason() {
         down      wrong  http     N s, it rejects the protocol version: it speaks MCP 2026-07-28 only; the gateway speaks 2024-11-05 to 2026-07-28, but "era" is "legacy"
                   hint: remove "era": "legacy"
         2 of 4 servers up, N tools, N tokens, and recover_text of the gateway, N tokens
-    "#]]);
+    "#]],
+    );
     let ran = folder.run(&["check", "--json"]);
     let shown: Value = serde_json::from_str(&ran.stdout).expect("JSON");
     let servers = shown["servers"].as_array().expect("servers");
