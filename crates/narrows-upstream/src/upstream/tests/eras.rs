@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use narrows_wire::Revision;
 use serde_json::json;
 
-use super::choosing::{connect, upstream, upstream_with};
+use super::transport_detection::{connect, upstream, upstream_with};
 use crate::failure::{Failure, FailureKind};
 use crate::settings::{Era, RemoteProtocol};
 use crate::testing::server::{Reply, Seen, Server, hello, json_reply, reply, status};
