@@ -162,6 +162,8 @@ pub struct Ask {
     pub server: Arc<str>,
     pub method: Box<str>,
     pub params: Option<Raw>,
+    /// The server's name for the request, if servers of its era name their requests.
+    pub input_key: Option<Box<str>>,
     pub key: AskKey,
     pub reply: AskReply,
 }
@@ -178,6 +180,7 @@ impl Ask {
             server: server.clone(),
             method: request.method,
             params: request.params,
+            input_key: None,
             key: AskKey {
                 link: serial,
                 id: request.id.clone(),

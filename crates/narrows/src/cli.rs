@@ -315,12 +315,13 @@ Exit codes: 0 all servers are up, 1 a server is not up, 2 the configuration is i
   ok        true if there are no errors and all enabled servers are up
   config    the configuration file, or null for the built-in default
   problems  [{severity, file, line, column, path, server, message, help}]
-  servers   [{id, transport, configured, found, state, revision, took_ms, tools, hidden,
-            prompts, resources, templates, tokens, server_info, failure}], where state is up,
+  servers   [{id, transport, configured, found, state, revision, era, era_found, took_ms, tools,
+            hidden, prompts, resources, templates, tokens, server_info, failure}], where state is up,
             starting, down, disabled or left_out, and failure is {kind, message, hint,
             speaks, stderr}; transport is the transport in use, configured the `type` in the
-            file or null, found how another transport was detected, and speaks the
-            transport that the server speaks instead of the configured one
+            file or null, found how another transport was detected, era legacy or modern,
+            era_found how it was detected, and speaks the transport that the server speaks
+            instead of the configured one
   tools     the number of tools of all servers
   tokens    the estimated number of tokens in their lists";
 

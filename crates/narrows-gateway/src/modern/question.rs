@@ -1,5 +1,7 @@
 //! Requests of servers as questions in a result, and the answers in the next request.
 
+use std::borrow::Cow;
+
 use narrows_upstream::exchange::{Ask, AskKey};
 use narrows_wire::{ClientHello, Kind, Raw, token};
 
@@ -35,7 +37,11 @@ impl Questions {
             });
         }
         self.last += 1;
-        let own = ask.key.id.as_raw().as_text();
+        // A server of this era chose the key; a string id is as good.
+        let own = match &ask.input_key {
+            Some(key) => Some(Cow::Borrowed(&**key)),
+            None => ask.key.id.as_raw().as_text(),
+        };
         let own = own.filter(|own| !own.is_empty() && own.len() <= MAX_KEY);
         let is_free = |key: &str| self.open.iter().all(|question| question.key != key);
         let key = match own {

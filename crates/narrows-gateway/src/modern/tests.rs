@@ -149,6 +149,7 @@ fn ask(server: &Arc<Server>, id: Id, method: &str, params: &str) -> Ask {
         server: "up".into(),
         method: method.into(),
         params: Some(raw(params)),
+        input_key: None,
         key: AskKey {
             link: 1,
             id: id.clone(),
@@ -206,6 +207,24 @@ fn questions_are_asked_and_answered_by_key() {
     assert_eq!(
         questions.encode().as_str(),
         r#"{"own":{"method":"sampling/createMessage","params":{}}}"#
+    );
+}
+
+#[test]
+fn the_key_that_a_server_chose_is_kept() {
+    let server = Arc::new(Server::default());
+    let client = client(r#"{"roots":{}}"#);
+    let mut questions = Questions::default();
+    for id in [1, 2] {
+        let mut asked = ask(&server, Id::number(id), "roots/list", "{}");
+        asked.input_key = Some("chosen".into());
+        questions
+            .add(asked, &client)
+            .expect("the client can be asked");
+    }
+    assert_eq!(
+        questions.encode().as_str(),
+        r#"{"chosen":{"method":"roots/list","params":{}},"up:2":{"method":"roots/list","params":{}}}"#
     );
 }
 

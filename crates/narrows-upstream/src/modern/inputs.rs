@@ -122,6 +122,7 @@ impl Modern {
             server: self.server.clone(),
             method: request.method.clone(),
             params: request.params.clone(),
+            input_key: Some(request.key.as_str().into()),
             key: AskKey {
                 link: self.serial,
                 id: id.clone(),
