@@ -15,7 +15,7 @@ mod subscriptions;
 mod variants;
 
 use std::pin::pin;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -84,6 +84,8 @@ pub struct Session {
     subscriptions: Subscriptions,
     returned_uris: ReturnedUris,
     level: AtomicU8,
+    /// True while the only call of the session waits for answers of a modern client.
+    parked: AtomicBool,
     closed: CancellationToken,
     observer: RequestObserver,
 }
@@ -139,6 +141,7 @@ impl Session {
             subscriptions: Subscriptions::default(),
             returned_uris: ReturnedUris::default(),
             level: AtomicU8::new(LogLevel::UNSET),
+            parked: AtomicBool::new(false),
             closed: CancellationToken::new(),
             observer: new.observer,
         }
@@ -548,6 +551,15 @@ impl Session {
     /// Returns true if the session has been idle for longer than `limit`.
     pub(crate) fn idle(&self, limit: Duration) -> bool {
         self.liveness.is_idle(limit) && self.calls.is_empty()
+    }
+
+    /// Records whether the only call of the session waits for answers of a modern client.
+    pub(crate) fn set_parked(&self, parked: bool) {
+        self.parked.store(parked, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_parked(&self) -> bool {
+        self.parked.load(Ordering::Relaxed)
     }
 
     /// Returns the number of events that wait for the client.

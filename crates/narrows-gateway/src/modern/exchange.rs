@@ -184,6 +184,7 @@ impl ModernExchange {
         let taken = parked.take(&state, binding);
         let mut call = taken.map_err(|bad| Error::BadParams(bad.message().to_owned()))?;
         call.level = level;
+        call.lease.set_parked(false);
         call.questions.answer(responses.as_ref());
         let memory = call.lease.session().memory().clone();
         Ok(Some(ModernExchange {
@@ -405,6 +406,7 @@ fn park(
     let session = call.lease.session().clone();
     let requests = call.questions.encode();
     let binding = call.binding;
+    call.lease.set_parked(true);
     let (id, state, place) = parked.park(call, &binding);
     session.spawn(keep(parked.clone(), session.clone(), id, place));
     Ok(results::input_required(&session.view(), &requests, &state))

@@ -83,10 +83,19 @@ impl SessionLease {
     pub(crate) fn session(&self) -> &Arc<Session> {
         &self.session
     }
+
+    /// Records whether the request waits for answers of its client. Then another client may get the
+    /// link of the session, if the request has the session alone.
+    pub(crate) fn set_parked(&self, parked: bool) {
+        if self.leased.is_some() {
+            self.session.set_parked(parked);
+        }
+    }
 }
 
 impl Drop for SessionLease {
     fn drop(&mut self) {
+        self.set_parked(false);
         if let Some(leased) = &self.leased {
             leased.store(false, Ordering::Release);
         }

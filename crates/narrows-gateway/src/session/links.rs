@@ -213,8 +213,9 @@ impl Session {
         Ok(held)
     }
 
-    /// Closes the link of a session that seems abandoned. Without this, clients that disconnect
-    /// silently would occupy a link until they count as idle.
+    /// Closes the link of a session that seems abandoned, otherwise that of the call that has been
+    /// parked for the longest time. Without this, clients that disconnect silently, or never answer
+    /// a question, would occupy a link until they count as idle.
     fn reclaim(&self, upstream: u64) -> bool {
         let Some(host) = self.host.upgrade() else {
             return false;
@@ -222,7 +223,10 @@ impl Session {
         let idle = |session: &Arc<Session>| {
             session.links.held(upstream).is_some() && session.idle(ABANDONED)
         };
-        let Some(session) = host.longest_silent(&idle) else {
+        let parked =
+            |session: &Arc<Session>| session.links.held(upstream).is_some() && session.is_parked();
+        let silent = host.longest_silent(&idle);
+        let Some(session) = silent.or_else(|| host.longest_silent(&parked)) else {
             return false;
         };
         let Some(held) = session.links.held(upstream) else {
